@@ -1,0 +1,276 @@
+# fp4check: one Makefile, no recursion. `make help` lists the targets.
+#
+#   make V=1               show commands
+#   make CC=clang          another compiler
+#   make OPT=-O0           another optimisation level
+#   make SANITIZE=address,undefined
+#   make WERROR=1          warnings are errors (tests and CI)
+#   make CUDA=0|1          leave nvcc out | insist on it (default: use it when it is there)
+
+VERSION := 0.1.0
+CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+OPT ?= -O2
+PKG_CONFIG ?= pkg-config
+PREFIX ?= /usr/local
+prefix ?= $(PREFIX)
+DESTDIR ?=
+V ?= 0
+WERROR ?= 0
+SANITIZE ?=
+CROSS ?=
+BUILD ?= build
+CUDA ?=
+SHELL := /bin/bash
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+
+ifeq ($(V),1)
+Q :=
+SAY := @:
+else
+Q := @
+SAY := @printf '  %-8s %s\n'
+endif
+
+# ---- flags: the exact-arithmetic ones come last, so that no CFLAGS of the user can undo them ---------------------------------------
+
+PKGS := libcjson libxxhash libzstd
+DEP_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
+DEP_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual -Wwrite-strings \
+	-Wvla -Wformat=2
+ifeq ($(WERROR),1)
+WARN += -Werror
+endif
+SAN_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+EXACT := -std=c17 -ffp-contract=off
+INCLUDES := -Ireference -Icli -Icli/commands -Icli/matrix -Icli/backends -Icli/dump -Icli/diff -Icli/report -Icli/term
+BASE_CFLAGS := $(OPT) $(WARN) $(CFLAGS) $(SAN_FLAGS) -D_GNU_SOURCE -DFP4_VERSION='"$(VERSION)"' \
+	-DFP4_BUILD_FLAGS='"$(strip $(OPT) $(CFLAGS) $(SAN_FLAGS))"' -pthread
+REF_CFLAGS := $(BASE_CFLAGS) -Ireference $(EXACT)
+CLI_CFLAGS := $(BASE_CFLAGS) $(INCLUDES) $(DEP_CFLAGS) $(EXACT)
+ALL_LDFLAGS := $(LDFLAGS) $(SAN_FLAGS) -pthread
+
+# What a user passes is searched for flags that change arithmetic.
+FORBIDDEN := -Ofast -ffast-math -funsafe-math-optimizations -ffinite-math-only -fno-signed-zeros -fassociative-math \
+	-freciprocal-math -ffp-contract=fast -ffp-contract=on -mfpmath=387
+ifneq ($(filter $(FORBIDDEN),$(OPT) $(CFLAGS) $(CC)),)
+$(error fp4check compares bits and is not built with $(filter $(FORBIDDEN),$(OPT) $(CFLAGS) $(CC)))
+endif
+
+# ---- CUDA: found or not, and said -------------------------------------------------------------------------------------------------
+
+ifeq ($(origin NVCC),undefined)
+NVCC := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+endif
+ifeq ($(CUDA),1)
+ifeq ($(NVCC),)
+$(error CUDA=1, but nvcc is neither on PATH nor in /usr/local/cuda/bin)
+endif
+endif
+ifeq ($(CUDA),0)
+override NVCC :=
+endif
+CUDA_HOME := $(if $(NVCC),$(abspath $(dir $(realpath $(NVCC)))/..))
+
+# ---- files --------------------------------------------------------------------------------------------------------------------------
+
+REF_SRC := $(sort $(wildcard reference/*.c))
+CLI_SRC := $(sort $(wildcard cli/*.c cli/*/*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*.c))
+REF_OBJ := $(REF_SRC:%.c=$(BUILD)/obj/%.o)
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
+LIB_OBJ := $(filter-out $(BUILD)/obj/cli/main.o,$(CLI_OBJ))
+UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/obj/%.o)
+WEIGHTS := cli/matrix/weights/minilm-slice.safetensors.zst
+RCP_TABLE := cli/backends/data/rcp_approx_ftz_h200.i8.zst
+
+.PHONY: all demo demo-run test test-run check check-run unit conformance cli-tests fuzz fuzz-replay sanitize portability aarch64 oracle \
+	exhaustive golden bench install dist clean deps ensure-deps ensure-test-deps help format lint print-nvcc
+
+all: $(BUILD)/fp4check ## build build/fp4check
+
+# Objects are made again when the command line that made them changes.
+FLAGS_TEXT := $(CC) $(CLI_CFLAGS) $(ALL_LDFLAGS) $(DEP_LIBS)
+$(BUILD)/flags: FORCE
+	@mkdir -p $(BUILD)
+	@printf '%s\n' '$(subst ','\'',$(FLAGS_TEXT))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS_TEXT))' > $@
+FORCE:
+
+$(BUILD)/obj/reference/%.o: reference/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SAY) CC $<
+	$(Q)$(CC) $(REF_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/obj/cli/%.o: cli/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SAY) CC $<
+	$(Q)$(CC) $(CLI_CFLAGS) -MMD -MP -c $< -o $@
+
+# .incbin is not seen by -MMD
+$(BUILD)/obj/cli/matrix/embed.o: $(WEIGHTS)
+$(BUILD)/obj/cli/backends/rcp_data.o: $(RCP_TABLE)
+
+$(BUILD)/obj/tests/%.o: tests/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SAY) CC $<
+	$(Q)$(CC) $(filter-out -Wmissing-prototypes,$(CLI_CFLAGS)) -Itests/unit $(shell $(PKG_CONFIG) --cflags criterion 2>/dev/null) -MMD -MP -c $< -o $@
+
+$(BUILD)/libfp4ref.a: $(REF_OBJ)
+	$(SAY) AR $@
+	$(Q)rm -f $@ && $(AR) rcs $@ $(REF_OBJ)
+
+$(BUILD)/libfp4check.a: $(LIB_OBJ)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
+
+$(BUILD)/fp4check: $(BUILD)/obj/cli/main.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) -lm
+	$(if $(NVCC),@true,@echo 'built without CUDA: nvcc was not found (or CUDA=0); CPU backends only')
+
+$(BUILD)/tests/unit: $(UNIT_OBJ) $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs criterion) $(DEP_LIBS) -lm
+
+$(BUILD)/tests/conformance: $(BUILD)/obj/tests/conformance/conformance.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) -lm
+
+$(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tests/fuzz/replay_main.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) -lm
+
+-include $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d)
+
+# ---- the README's two commands --------------------------------------------------------------------------------------------------------
+
+demo: ensure-deps ## set up, build, run the default suite on the CPU and compare with golden/
+	$(Q)$(MAKE) --no-print-directory demo-run
+
+demo-run: $(BUILD)/fp4check
+	@echo; echo '$$ build/fp4check run --suite default --backend ref -o build/demo.json'
+	$(Q)$(BUILD)/fp4check run --suite default --backend ref -o $(BUILD)/demo.json
+	@echo; echo '$$ build/fp4check diff golden/ref-default.json build/demo.json'
+	$(Q)$(BUILD)/fp4check diff golden/ref-default.json $(BUILD)/demo.json
+	@echo; echo '$$ build/fp4check verify golden/'
+	$(Q)$(BUILD)/fp4check verify golden/
+
+test: ensure-deps ensure-test-deps ## set up and pass all tests
+	$(Q)$(MAKE) --no-print-directory WERROR=1 test-run
+
+test-run:
+	$(Q)tests/run-all.sh
+
+check: ensure-deps ensure-test-deps ## the fast tests: unit, conformance, command line, corpus, golden
+	$(Q)$(MAKE) --no-print-directory WERROR=1 check-run
+
+check-run: unit conformance cli-tests fuzz-replay golden
+
+# ---- pieces of the tests ------------------------------------------------------------------------------------------------------------------
+
+UNIT_ARGS ?=
+unit: $(BUILD)/tests/unit ## unit tests (Criterion)
+	$(Q)FP4_SRCDIR=. $(BUILD)/tests/unit --short-filename -j$(or $(JOBS),2) $(UNIT_ARGS)
+
+VECTORS ?= tests/conformance/vectors
+conformance: $(BUILD)/tests/conformance ## vectors made by others
+	$(Q)$(BUILD)/tests/conformance $(VECTORS)
+
+cli-tests: $(BUILD)/fp4check ## end-to-end tests of the command line
+	$(Q)tests/cli/run-tests.sh $(BUILD)/fp4check
+
+fuzz-replay: $(BUILD)/tests/replay_dump
+	$(Q)$(BUILD)/tests/replay_dump tests/fuzz/corpus/dump tests/cli/malformed
+
+golden: $(BUILD)/fp4check ## compare with the committed dumps
+	$(Q)$(BUILD)/fp4check verify golden/
+
+sanitize: ## ASan and UBSan: unit tests, vectors, command line, corpus
+	$(Q)$(MAKE) --no-print-directory BUILD=build/sanitize SANITIZE=address,undefined OPT=-O1 check-run
+
+portability: ## the same bytes from gcc -O0 and -O3, clang, and aarch64
+	$(Q)tests/portability.sh
+
+aarch64: ## build build/aarch64/fp4check for Arm (cross compiler and libraries are set up below build/)
+	$(Q)tests/aarch64-build.sh -O2 build/aarch64
+
+STRIDE ?= 4093
+$(BUILD)/tests/oracle_%: tests/oracle/oracle_%.cpp $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) CXX $<
+	$(Q)$(CXX) -O2 -std=c++17 -ffp-contract=off -pthread -Ireference -I$(CUDA_HOME)/include -o $@ $< $(BUILD)/libfp4ref.a \
+		-L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 $(if $(findstring curand,$@),-lcurand) -lm
+
+oracle: $(if $(NVCC),$(BUILD)/tests/oracle_cuda $(BUILD)/tests/oracle_curand) ## the CUDA toolkit's host conversions and generator as oracles
+ifeq ($(NVCC),)
+	@echo 'oracle: skipped, no CUDA toolkit (or CUDA=0)'
+else
+	$(Q)$(BUILD)/tests/oracle_cuda $(STRIDE)
+	$(Q)$(BUILD)/tests/oracle_curand
+endif
+
+exhaustive: ## all 2^32 floats against the CUDA toolkit's host conversions, and the long unit sweeps
+	$(Q)$(MAKE) --no-print-directory oracle STRIDE=1
+	$(Q)FP4_TEST_STRIDE=1 $(MAKE) --no-print-directory unit UNIT_ARGS='--timeout 7200'
+
+FUZZ_SECONDS ?= 60
+fuzz: ## libFuzzer on the dump reader, FUZZ_SECONDS=60
+	$(Q)$(MAKE) --no-print-directory CC=clang BUILD=build/fuzz SANITIZE=fuzzer-no-link,address,undefined OPT=-O1 build/fuzz/fuzz_dump
+	@mkdir -p build/fuzz/corpus
+	$(Q)build/fuzz/fuzz_dump -max_total_time=$(FUZZ_SECONDS) -dict=tests/fuzz/dump.dict -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 \
+		build/fuzz/corpus tests/fuzz/corpus/dump
+
+$(BUILD)/fuzz_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	$(SAY) LINK $@
+	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(DEP_LIBS) -lm
+
+format: ## clang-format everything
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh')
+
+lint: ## clang-format as a check
+	$(Q)clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh')
+
+# ---- install --------------------------------------------------------------------------------------------------------------------------------
+
+install: $(BUILD)/fp4check $(BUILD)/libfp4ref.a ## install program, library, manual and completions (prefix, DESTDIR)
+	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/lib $(DESTDIR)$(prefix)/include $(DESTDIR)$(prefix)/share/man/man1 \
+		$(DESTDIR)$(prefix)/share/bash-completion/completions $(DESTDIR)$(prefix)/share/zsh/site-functions
+	install -m 755 $(BUILD)/fp4check $(DESTDIR)$(prefix)/bin/fp4check
+	install -m 644 $(BUILD)/libfp4ref.a $(DESTDIR)$(prefix)/lib/libfp4ref.a
+	install -m 644 reference/fp4ref.h $(DESTDIR)$(prefix)/include/fp4ref.h
+	install -m 644 docs/fp4check.1 $(DESTDIR)$(prefix)/share/man/man1/fp4check.1
+	$(BUILD)/fp4check completion bash > $(DESTDIR)$(prefix)/share/bash-completion/completions/fp4check
+	$(BUILD)/fp4check completion zsh > $(DESTDIR)$(prefix)/share/zsh/site-functions/_fp4check
+
+dist: ## a source archive of HEAD
+	git archive --prefix=fp4check-$(VERSION)/ -o fp4check-$(VERSION).tar.gz HEAD
+
+clean: ## remove build/
+	rm -rf build
+
+# ---- packages (Debian, Ubuntu) ---------------------------------------------------------------------------------------------------------------
+
+DEPS := build-essential pkg-config libcjson-dev libxxhash-dev libzstd-dev
+TEST_DEPS := libcriterion-dev clang gcc-aarch64-linux-gnu qemu-user-static valgrind python3 python3-jsonschema zstd man-db
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
+deps: ## install what is missing (apt)
+	$(Q)tests/install-deps.sh $(DEPS) $(TEST_DEPS)
+
+ensure-deps:
+	$(Q)$(PKG_CONFIG) --exists $(PKGS) 2>/dev/null && command -v $(CC) >/dev/null || tests/install-deps.sh $(DEPS)
+
+ensure-test-deps:
+	$(Q)tests/install-deps.sh $(DEPS) $(TEST_DEPS)
+
+print-nvcc:
+	@echo '$(NVCC)'
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 16
