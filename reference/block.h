@@ -82,6 +82,23 @@ FP4_FN uint32_t chain_scale_byte(const struct fp4_chain *ch, const struct chain_
     return fp4a_to_e4m3(d);
 }
 
+/* rcp.approx.ftz: the instruction on a device (kernels/isa/ defines it), the measured table elsewhere. */
+#if defined(__CUDACC__)
+__device__ __forceinline__ float isa_rcp_approx_ftz(float x);
+#endif
+FP4_FN float chain_rcp_approx(const struct fp4_chain *ch, float x)
+{
+#if defined(__CUDA_ARCH__)
+    (void)ch;
+    return isa_rcp_approx_ftz(x);
+#elif defined(__CUDACC__)
+    (void)ch;
+    return x; /* kernels only */
+#else
+    return fp4_rcp_approx_ftz(x, ch->rcp_table);
+#endif
+}
+
 /* The element scale e of a stored byte. */
 FP4_FN float chain_element_scale(const struct fp4_chain *ch, const struct chain_globals *g, uint32_t byte)
 {
@@ -89,12 +106,8 @@ FP4_FN float chain_element_scale(const struct fp4_chain *ch, const struct chain_
 
     if (ch->element == ELEMENT_BF16)
         return fp4a_round_bf16(fp4a_min_drop(fp4a_div(g->enc, sf), fp4a_float(FP4_BF16_MAX)));
-#ifndef __CUDACC__
-    if (ch->element == ELEMENT_APPROX)
-        e = fp4_rcp_approx_ftz(fp4a_mul(sf, g->dec), ch->rcp_table);
-    else
-#endif
-        e = fp4a_div(1.0f, fp4a_mul(sf, g->dec));
+    e = fp4a_mul(sf, g->dec);
+    e = ch->element == ELEMENT_APPROX ? chain_rcp_approx(ch, e) : fp4a_div(1.0f, e);
     return ch->keep_nan ? fp4a_min_keep(e, big) : fp4a_min_drop(e, big);
 }
 
@@ -115,6 +128,68 @@ FP4_FN uint32_t chain_code(const struct fp4_chain *ch, float y, uint32_t code)
     if (ch->drop_minus_zero && fp4a_bits(y) == 0x80000000u)
         return 0;
     return code;
+}
+
+/* ---- the choices of each recipe and kernel ------------------------------------------------------------------------------------------------- */
+
+/* soft: stochastic rounding by TE's software fallback, which multiplies where the native path has the fused operation, so -0 survives. */
+static inline struct fp4_chain chain_quantize(enum fp4_recipe recipe, bool soft)
+{
+    struct fp4_chain ch;
+
+    memset(&ch, 0, sizeof ch);
+    ch.global = GLOBAL_TE;
+    if (recipe == FP4_RECIPE_TE_FAST) {
+        ch.element = ELEMENT_BF16;
+        ch.zero_to_plus = !soft;
+    } else if (recipe == FP4_RECIPE_TE_REF) {
+        ch.global = GLOBAL_TE_REF;
+        ch.keep_nan = ch.drop_minus_zero = ch.nan_code_zero = true;
+    } else if (recipe == FP4_RECIPE_TORCHAO) {
+        ch.global = GLOBAL_KEEP_NAN;
+        ch.keep_nan = true;
+    }
+    return ch;
+}
+
+static inline struct fp4_chain chain_rht(const struct fp4_rht_params *p)
+{
+    struct fp4_chain ch;
+
+    if (p->recipe == FP4_RECIPE_TE_REF)
+        return chain_quantize(FP4_RECIPE_TE_REF, false);
+    if (p->kernel == FP4_RHT_KERNEL_UNFUSED) /* the ordinary quantizer on bf16 input; its fast math is variant B */
+        return chain_quantize(p->recipe, p->stochastic && p->rs.rule == FP4_RS_FMA_FLOOR);
+    memset(&ch, 0, sizeof ch);
+    ch.global = p->kernel == FP4_RHT_KERNEL_ROWCOL ? GLOBAL_ROWCOL : GLOBAL_KEEP_NAN;
+    ch.keep_nan = true;
+    if (p->recipe == FP4_RECIPE_FP4SM120) {
+        ch.global = GLOBAL_TE;
+        ch.divide_by_six = true;
+    }
+    if (p->approx_rcp) {
+        ch.element = ELEMENT_APPROX;
+        ch.rcp_table = p->rcp_table;
+    }
+    return ch;
+}
+
+static inline bool stream_is_quantizer(enum fp4_stream s)
+{
+    return s == FP4_STREAM_TUNED || s == FP4_STREAM_VECTOR || s == FP4_STREAM_2D || s == FP4_STREAM_GROUP;
+}
+
+/* The stream of rht-quantize where the caller left the choice. */
+static inline enum fp4_stream rht_stream_for(const struct fp4_rht_params *p, bool transposed)
+{
+    if (p->stream != FP4_STREAM_AUTO)
+        return p->stream;
+    if (p->kernel == FP4_RHT_KERNEL_UNFUSED)
+        return transposed ? fp4_stream_te_dispatch(FP4_BF16, p->cols, p->rows, false, true, false)
+                          : fp4_stream_te_dispatch(FP4_BF16, p->rows, p->cols, false, true, false);
+    if (p->recipe == FP4_RECIPE_FP4SM120)
+        return FP4_STREAM_RHT_FP4SM120;
+    return p->kernel == FP4_RHT_KERNEL_ROWCOL ? FP4_STREAM_RHT_ROWCOL : FP4_STREAM_RHT_COL;
 }
 
 #ifndef __CUDACC__

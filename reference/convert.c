@@ -96,7 +96,7 @@ uint16_t fp4_sr_fp32x4_scaled(struct fp4_rs_model model, const float x[4], const
     int i;
 
     for (i = 0; i < 4; i++)
-        p[i] = fp4a_mul(x[i], scale[i & 1]);
+        p[i] = fp4a_canonical(fp4a_mul(x[i], scale[i & 1])); /* rule hash32 keeps the sign of a NaN: not the host's */
     return fp4_sr_fp32x4(model, p, rbits);
 }
 
@@ -127,7 +127,7 @@ uint32_t fp4_sr_bf16x8_coef_bf16(struct fp4_rs_model model, const bf16_t x[8], b
         float v = fp4a_from_bf16(x[i].bits);
 
         /* The product of two bf16 has 16 significant bits; added to +0 it is the product, but for an exact -0. */
-        p[i] = model.rule == FP4_RS_FMA_FLOOR ? fp4a_mul(v, s) : fp4a_fma(v, s, 0.0f);
+        p[i] = fp4a_canonical(model.rule == FP4_RS_FMA_FLOOR ? fp4a_mul(v, s) : fp4a_fma(v, s, 0.0f));
     }
     return fp4_sr_fp32x4(model, p, rbits03) | (uint32_t)fp4_sr_fp32x4(model, p + 4, rbits47) << 16;
 }

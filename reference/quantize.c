@@ -2,17 +2,11 @@
 /* NVFP4 quantization, rowwise and transposed (TE 2, 3, 5, 6). */
 #include "block.h"
 
-static const struct fp4_chain chains[FP4_RECIPE_COUNT] = {
-    [FP4_RECIPE_TE] = { .global = GLOBAL_TE },
-    [FP4_RECIPE_TE_FAST] = { .global = GLOBAL_TE, .element = ELEMENT_BF16, .zero_to_plus = true },
-    [FP4_RECIPE_TE_REF] = { .global = GLOBAL_TE_REF, .keep_nan = true, .drop_minus_zero = true, .nan_code_zero = true },
-    [FP4_RECIPE_TORCHAO] = { .global = GLOBAL_KEEP_NAN, .keep_nan = true },
-    [FP4_RECIPE_FP4SM120] = { .global = GLOBAL_TE },
-};
-
 float fp4_global_scale(enum fp4_recipe recipe, float amax, unsigned bound)
 {
-    return chain_global_scale(&chains[recipe], amax, 6.0f * (float)bound);
+    struct fp4_chain ch = chain_quantize(recipe, false);
+
+    return chain_global_scale(&ch, amax, 6.0f * (float)bound);
 }
 
 /* ---- amax ------------------------------------------------------------------------------------------------------------------------ */
@@ -152,8 +146,10 @@ static int check(const struct fp4_quantize_params *p, const struct fp4_quantized
         return fp4_fail(err, FP4_EUSAGE, "quantize reads f32, f16 or bf16, not %s", fp4_dtype_name(p->input));
     if ((unsigned)p->recipe >= FP4_RECIPE_COUNT || p->recipe == FP4_RECIPE_FP4SM120)
         return fp4_fail(err, FP4_ESUPPORT, "the recipe has no quantize");
-    if (p->recipe == FP4_RECIPE_TE_FAST && (p->input != FP4_BF16 || p->block_16x16))
-        return fp4_fail(err, FP4_ESUPPORT, "te-fast is defined for bf16 input and 1x16 blocks");
+    /* Only the tuned kernel has fast math; where TE dispatches to another one the attribute is ignored (TE 10.13). */
+    if (p->recipe == FP4_RECIPE_TE_FAST && (p->input != FP4_BF16 || p->block_16x16 || p->rows % 32 || p->cols % 32 || !row))
+        return fp4_fail(err, FP4_ESUPPORT,
+                        "te-fast is the tuned kernel's: bf16 input, 1x16 blocks, rows and columns in 32s, with a rowwise output");
     if (p->row_scaled && p->block_16x16)
         return fp4_fail(err, FP4_ESUPPORT, "one amax a row excludes 16x16 blocks");
     if (p->stochastic && stream >= FP4_STREAM_RHT_COL)
@@ -189,6 +185,7 @@ int fp4_quantize(const struct fp4_quantize_params *p, const void *x, const struc
     struct fp4_stream_shape shape = { p->rows, p->cols, row != NULL, col != NULL, 0 };
     enum fp4_stream kernel = fp4_stream_te_dispatch(p->input, p->rows, p->cols, p->block_16x16, row != NULL, col != NULL);
     enum fp4_stream stream = p->stream == FP4_STREAM_AUTO ? kernel : p->stream;
+    bool vector = (p->stream == FP4_STREAM_RBITS ? kernel : stream) == FP4_STREAM_VECTOR;
     struct source rowwise = { x, p->input, p->cols, 1 }, colwise = { x, p->input, 1, p->cols };
     struct fp4_chain chain;
     struct fp4_quantized shared;
@@ -196,10 +193,7 @@ int fp4_quantize(const struct fp4_quantize_params *p, const void *x, const struc
 
     if (check(p, row, col, stream, err))
         return -1;
-    chain = chains[p->recipe];
-    /* TE's software fallback multiplies where the native path has the fused operation, so -0 survives there. */
-    if (chain.zero_to_plus && p->stochastic && p->rs.rule == FP4_RS_FMA_FLOOR)
-        chain.zero_to_plus = false;
+    chain = chain_quantize(p->recipe, p->stochastic && p->rs.rule == FP4_RS_FMA_FLOOR);
     if (row) {
         direction_init(&d, p, &chain, row, stream, &shape, false);
         direction_encode(&d, &rowwise, p);
@@ -207,7 +201,7 @@ int fp4_quantize(const struct fp4_quantize_params *p, const void *x, const struc
     if (col) {
         shared = *col;
         /* The vector-blockwise kernel takes one global amax for both directions (TE 2.1). */
-        if (row && row->given_amax && stream == FP4_STREAM_VECTOR && !p->row_scaled)
+        if (row && row->given_amax && vector && !p->row_scaled)
             shared.given_amax = row->given_amax;
         direction_init(&d, p, &chain, &shared, stream, &shape, true);
         direction_encode(&d, &colwise, p);

@@ -372,51 +372,6 @@ uint8_t fp4_rht_classify(const float x[16], uint16_t sign_mask, bool inverse)
 
 /* ---- rht-quantize ------------------------------------------------------------------------------------------------------------------------------ */
 
-static struct fp4_chain chain_for(const struct fp4_rht_params *p)
-{
-    struct fp4_chain ch = { .global = GLOBAL_KEEP_NAN, .keep_nan = true };
-
-    if (p->recipe == FP4_RECIPE_TE_REF)
-        return (struct fp4_chain){ .global = GLOBAL_TE_REF, .keep_nan = true, .drop_minus_zero = true, .nan_code_zero = true };
-    if (p->kernel == FP4_RHT_KERNEL_UNFUSED) {
-        /* The ordinary quantizer on bf16 input; its fast math is variant B. */
-        ch = (struct fp4_chain){ .global = GLOBAL_TE };
-        if (p->recipe == FP4_RECIPE_TE_FAST) {
-            ch.element = ELEMENT_BF16;
-            ch.zero_to_plus = !(p->stochastic && p->rs.rule == FP4_RS_FMA_FLOOR);
-        }
-        return ch;
-    }
-    if (p->kernel == FP4_RHT_KERNEL_ROWCOL)
-        ch.global = GLOBAL_ROWCOL;
-    if (p->recipe == FP4_RECIPE_FP4SM120) {
-        ch.global = GLOBAL_TE;
-        ch.divide_by_six = true;
-    }
-    if (p->approx_rcp) {
-        ch.element = ELEMENT_APPROX;
-        ch.rcp_table = p->rcp_table;
-    }
-    return ch;
-}
-
-static enum fp4_stream stream_for(const struct fp4_rht_params *p, bool transposed)
-{
-    if (p->stream != FP4_STREAM_AUTO)
-        return p->stream;
-    if (p->kernel == FP4_RHT_KERNEL_UNFUSED)
-        return transposed ? fp4_stream_te_dispatch(FP4_BF16, p->cols, p->rows, false, true, false)
-                          : fp4_stream_te_dispatch(FP4_BF16, p->rows, p->cols, false, true, false);
-    if (p->recipe == FP4_RECIPE_FP4SM120)
-        return FP4_STREAM_RHT_FP4SM120;
-    return p->kernel == FP4_RHT_KERNEL_ROWCOL ? FP4_STREAM_RHT_ROWCOL : FP4_STREAM_RHT_COL;
-}
-
-static bool stream_is_quantizer(enum fp4_stream s)
-{
-    return s == FP4_STREAM_TUNED || s == FP4_STREAM_VECTOR || s == FP4_STREAM_2D || s == FP4_STREAM_GROUP;
-}
-
 static int check(const struct fp4_rht_params *p, const struct fp4_quantized *row, const struct fp4_quantized *col, struct fp4_error *err)
 {
     if (!col || !col->codes || !col->scales)
@@ -427,7 +382,7 @@ static int check(const struct fp4_rht_params *p, const struct fp4_quantized *row
         return fp4_fail(err, FP4_EUSAGE, "the rowwise output packs two codes a byte: columns must be even, not %zu", p->cols);
     if (p->stochastic && p->stream == FP4_STREAM_RBITS && (!col->given_rbits || (row && !row->given_rbits)))
         return fp4_fail(err, FP4_EUSAGE, "stream rbits needs the random words as an input");
-    if (row && p->stochastic && (stream_for(p, true) == FP4_STREAM_RHT_COL || stream_for(p, true) == FP4_STREAM_RHT_FP4SM120))
+    if (row && p->stochastic && (rht_stream_for(p, true) == FP4_STREAM_RHT_COL || rht_stream_for(p, true) == FP4_STREAM_RHT_FP4SM120))
         return fp4_fail(err, FP4_ESUPPORT, "this kernel has no rowwise output");
     if (p->kernel == FP4_RHT_KERNEL_UNFUSED && !p->bf16_round_trip)
         return fp4_fail(err, FP4_ESUPPORT, "the unfused path always stores the transform as bf16");
@@ -477,7 +432,7 @@ static void direction_init(struct direction *d, const struct fp4_rht_params *p, 
     d->words = (d->packed + 3) / 4;
     d->stochastic = p->stochastic;
     d->rs = p->rs;
-    d->stream = stream_for(p, transposed);
+    d->stream = rht_stream_for(p, transposed);
     d->shape = (struct fp4_stream_shape){ p->rows, p->cols, both, true, p->k_tile };
     d->transposed = transposed;
     if (stream_is_quantizer(d->stream)) {
@@ -542,7 +497,7 @@ static void encode_transformed(const struct fp4_rht_params *p, const struct fp4_
 int fp4_rht_quantize(const struct fp4_rht_params *p, const uint16_t *x, const struct fp4_quantized *row, const struct fp4_quantized *col,
                      const struct fp4_rht_stages *stages, struct fp4_error *err)
 {
-    struct fp4_chain chain = chain_for(p);
+    struct fp4_chain chain = chain_rht(p);
 
     if (check(p, row, col, err))
         return -1;
