@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP4_BACKEND_ROWS_H
+#define FP4_BACKEND_ROWS_H
+
+#include "backend.h"
+
+extern const struct backend_row backend_ref; /* ref_backend.c */
+
+/* The approximate-reciprocal table measured on an H200: 2^23 signed bytes, unpacked at first use; NULL and a message when it cannot be.
+ * Origin: rcp.approx.ftz.f32 minus the IEEE reciprocal, in ulps, for each significand; docs/numerics.md 7. */
+const int8_t *rcp_table_h200(struct fp4_error *err);
+
+#endif

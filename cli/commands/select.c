@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select.h"
+
+#include "term.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int u64_from_text(const char *text, uint64_t *out)
+{
+    char *end;
+    unsigned long long v;
+    bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+
+    /* strtoull takes signs and leading blanks, which no number here has. */
+    if (text[0] < '0' || text[0] > '9')
+        return -1;
+    errno = 0;
+    v = strtoull(text, &end, hex ? 16 : 10);
+    if (errno || *end || (hex && end == text + 2))
+        return -1;
+    *out = v;
+    return 0;
+}
+
+void time_now(char text[32])
+{
+    time_t t = time(NULL);
+    struct tm utc;
+
+    gmtime_r(&t, &utc);
+    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+int inputs_registered(const struct case_options *o, struct fp4_error *err)
+{
+    size_t i;
+
+    for (i = 0; i < o->inputs.count; i++)
+        if (input_register(o->inputs.items[i], err) < 0)
+            return fp4_fail_in(err, "--input");
+    return 0;
+}
+
+static int shard_from_text(const char *text, struct selection *sel, struct fp4_error *err)
+{
+    unsigned i, n;
+    char rest;
+
+    if (sscanf(text, "%u/%u%c", &i, &n, &rest) != 2 || i < 1 || i > n)
+        return fp4_fail(err, FP4_EUSAGE, "--shard is I/N with 1 <= I <= N, not '%s'", text);
+    sel->shard = i;
+    sel->shards = n;
+    return 0;
+}
+
+/* Two ready cases for each tensor of the user's files: the plain quantizer with both outputs, and the transform. */
+static int cases_of_inputs(struct case_list *out, struct fp4_error *err)
+{
+    size_t i, k;
+
+    for (i = 0; i < input_count(); i++)
+        for (k = 0; k < 2; k++) {
+            enum fp4_dtype dtype;
+            size_t rows, cols;
+            char name[CASE_NAME_MAX];
+            struct fp4_case c;
+            struct fp4_error reason;
+
+            input_shape(i, &rows, &cols, &dtype);
+            if (k == 0)
+                snprintf(name, sizeof name, "quantize/te/rn/1x16%s/%s/%s/%zux%zu/s0", rows % 2 ? "" : "/both", fp4_dtype_name(dtype),
+                         input_data_name(i), rows, cols);
+            else
+                snprintf(name, sizeof name, "rht-quantize/te/rn/bf16/%s/%zux%zu/s0", input_data_name(i), rows, cols);
+            if (case_parse(name, &c, &reason)) {
+                term_note("%s of tensor '%s' left out: %s", k ? "rht-quantize" : "quantize", input_tensor_name(i), reason.msg);
+                continue;
+            }
+            if (case_list_add(out, &c, err))
+                return -1;
+        }
+    if (out->count == 0)
+        return fp4_fail(err, FP4_EUSAGE, "no tensor of the --input files fits a case");
+    return 0;
+}
+
+int cases_selected(const struct case_options *o, struct case_list *out, struct selection *used, struct fp4_error *err)
+{
+    struct selection sel;
+
+    memset(&sel, 0, sizeof sel);
+    sel.suite = o->suite;
+    sel.globs = o->cases.items;
+    sel.ops = o->ops.items;
+    if (o->shard && shard_from_text(o->shard, &sel, err))
+        return -1;
+    if (o->seed) {
+        if (u64_from_text(o->seed, &sel.seed))
+            return fp4_fail(err, FP4_EUSAGE, "--seed is a number from 0 to 2^64 - 1, not '%s'", o->seed);
+        sel.has_seed = true;
+    }
+    if (inputs_registered(o, err))
+        return -1;
+    *used = sel;
+    if (o->inputs.count && !o->suite && !o->cases.count && !o->ops.count)
+        return cases_of_inputs(out, err);
+    return suite_select(&sel, out, err);
+}
+
+static int unknown_backend(const char *name, struct fp4_error *err)
+{
+    char known[256] = "";
+    size_t i;
+
+    for (i = 0; i < fp4_backend_count; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", fp4_backends[i]->name);
+    return fp4_fail(err, FP4_EUSAGE, "unknown backend '%s'; there are: %s", name, known);
+}
+
+int backends_selected(const struct case_options *o, const struct backend_row **out, size_t capacity, size_t *count, struct fp4_error *err)
+{
+    struct fp4_error reason;
+    size_t i, k;
+
+    *count = 0;
+    for (i = 0; i < o->backends.count; i++) {
+        const struct backend_row *b = backend_find(o->backends.items[i]);
+
+        if (!b)
+            return unknown_backend(o->backends.items[i], err);
+        for (k = 0; k < *count && out[k] != b; k++)
+            ;
+        if (k < *count)
+            return fp4_fail(err, FP4_EUSAGE, "backend '%s' is given twice", b->name);
+        if (*count == capacity)
+            return fp4_fail(err, FP4_EUSAGE, "at most %zu backends in one run", capacity);
+        out[(*count)++] = b;
+    }
+    if (o->backends.count)
+        return 0;
+    for (i = 0; i < fp4_backend_count && *count < capacity; i++)
+        if (fp4_backends[i]->available(&reason) == 0)
+            out[(*count)++] = fp4_backends[i];
+    return 0;
+}
