@@ -22,6 +22,7 @@ struct backend_row {
     /* Compiler, flags, device, driver: one line for provenance. */
     void (*describe)(char *text, size_t size);
     bool threads;
+    bool isolated; /* run belongs in a worker process (worker.h), which poisons, guards and checks */
 };
 
 extern const struct backend_row *const fp4_backends[];

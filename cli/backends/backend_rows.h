@@ -4,7 +4,13 @@
 
 #include "backend.h"
 
-extern const struct backend_row backend_ref; /* ref_backend.c */
+extern const struct backend_row backend_ref;                               /* ref_backend.c */
+extern const struct backend_row backend_soft, backend_sm120, backend_sm100; /* cuda_backend.c */
+
+/* A case's knobs as parameters of the reference and of the kernels; seed, offset and rcp_table are left zero. */
+void quantize_params_of(const struct fp4_case *c, struct fp4_quantize_params *p);
+void rht_params_of(const struct fp4_case *c, struct fp4_rht_params *p);
+void dequantize_params_of(const struct fp4_case *c, struct fp4_dequantize_params *p);
 
 /* The approximate-reciprocal table measured on an H200: 2^23 signed bytes, unpacked at first use; NULL and a message when it cannot be.
  * Origin: rcp.approx.ftz.f32 minus the IEEE reciprocal, in ulps, for each significand; docs/numerics.md 7. */

@@ -204,17 +204,7 @@ static int run_quantize(const struct fp4_case *c, struct case_tensors *t, struct
     struct fp4_quantized row = direction_of(t, ""), col = direction_of(t, ".t");
     struct fp4_quantize_params p;
 
-    memset(&p, 0, sizeof p);
-    p.recipe = case_recipe_ref(c->recipe);
-    p.input = c->dtype;
-    p.rows = c->rows;
-    p.cols = c->cols;
-    p.block_16x16 = c->knob[KNOB_BLOCK] == 1;
-    p.row_scaled = c->knob[KNOB_AMAX] == 1;
-    p.stochastic = c->knob[KNOB_ROUND] == 1;
-    p.rs = model_of(c);
-    p.stream = (enum fp4_stream)c->knob[KNOB_STREAM];
-    p.philox_rounds = knob_rounds(c->knob[KNOB_ROUNDS]);
+    quantize_params_of(c, &p);
     rng_state(t, &p.seed, &p.offset);
     return fp4_quantize(&p, data_of(t, "x"), row.codes ? &row : NULL, col.codes ? &col : NULL, err);
 }
@@ -225,23 +215,9 @@ static int run_rht(const struct fp4_case *c, struct case_tensors *t, struct fp4_
     struct fp4_rht_stages stages = { named(t, "transformed", ".t"), named(t, "exactness", ".t") };
     struct fp4_rht_params p;
 
-    memset(&p, 0, sizeof p);
-    p.recipe = case_recipe_ref(c->recipe);
-    p.kernel = (enum fp4_rht_kernel)c->knob[KNOB_KERNEL];
-    p.rows = c->rows;
-    p.cols = c->cols;
-    p.sign_mask = knob_sign_mask(c->knob[KNOB_SIGNS]);
-    p.inverse = c->knob[KNOB_DIRECTION] == 1;
-    p.sum = (enum fp4_rht_sum)c->knob[KNOB_SUM];
-    p.bf16_round_trip = case_rht_round_trip(c);
-    p.approx_rcp = case_rht_approx_rcp(c);
+    rht_params_of(c, &p);
     if (p.approx_rcp && !(p.rcp_table = rcp_table_h200(err)))
         return -1;
-    p.stochastic = c->knob[KNOB_ROUND] == 1;
-    p.rs = model_of(c);
-    p.stream = (enum fp4_stream)c->knob[KNOB_STREAM];
-    p.k_tile = knob_k_tile(c->knob[KNOB_KTILE]);
-    p.philox_rounds = knob_rounds(c->knob[KNOB_ROUNDS]);
     rng_state(t, &p.seed, &p.offset);
     return fp4_rht_quantize(&p, named(t, "x", ""), row.codes ? &row : NULL, &col, &stages, err);
 }
@@ -252,13 +228,7 @@ static int run_dequantize(const struct fp4_case *c, struct case_tensors *t, stru
 {
     struct fp4_dequantize_params p;
 
-    memset(&p, 0, sizeof p);
-    p.rows = c->rows;
-    p.cols = c->cols;
-    p.row_scaled = c->knob[KNOB_AMAX] == 1;
-    p.bound = knob_bound(c->knob[KNOB_BOUND]);
-    p.swizzled = c->knob[KNOB_LAYOUT] == 1;
-    p.output = c->dtype;
+    dequantize_params_of(c, &p);
     return fp4_dequantize(&p, data_of(t, "codes"), data_of(t, "scales"), named(t, "amax", ""), data_of(t, "dequantized"),
                           named(t, "decoded-scale", ""), err);
 }

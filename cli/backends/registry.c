@@ -5,7 +5,7 @@
 #include <string.h>
 
 const struct backend_row *const fp4_backends[] = {
-    &backend_ref,
+    &backend_ref, &backend_soft, &backend_sm120, &backend_sm100,
 };
 const size_t fp4_backend_count = sizeof fp4_backends / sizeof fp4_backends[0];
 

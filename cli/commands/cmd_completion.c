@@ -59,6 +59,8 @@ static void bash(void)
     fputs("# bash completion for fp4check, printed by `fp4check completion bash`\n"
           "_fp4check()\n{\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=\n"
+          "    if [ \"$cur\" = = ]; then cur=; fi # --suite=NAME comes as three words\n"
+          "    if [ \"$prev\" = = ] && [ \"$COMP_CWORD\" -ge 3 ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "        COMPREPLY=($(compgen -W '",
           stdout);

@@ -131,11 +131,11 @@ struct command cmd_diff = {
     .name = "diff",
     .summary = "compare dumps case by case, bit for bit",
     .arguments = "A[:BACKEND] B[:BACKEND]...",
-    .examples = "  fp4check diff b200.json:sm100 5090.json:sm120   bit-exact or not, where, and why\n"
-                "  fp4check diff one.json:ref one.json:soft        two backends of one dump\n"
-                "  fp4check diff --tolerance 0.1% a.json b.json    the rule for fast-math builds\n"
-                "  fp4check diff --case 'quantize/*' a.json b.json only some cases\n"
-                "  fp4check diff --json - a.json b.json | jq .     for other programs",
+    .examples = "  fp4check diff b200.json:sm100 5090.json:sm120     # bit-exact or not, where, and why\n"
+                "  fp4check diff one.json:ref one.json:soft          # two backends of one dump\n"
+                "  fp4check diff --tolerance 0.1% a.json b.json      # the rule for fast-math builds\n"
+                "  fp4check diff --case 'quantize/*' a.json b.json   # only some cases\n"
+                "  fp4check diff --json - a.json b.json | jq .       # for other programs",
     .notes = "Every further dump is compared with the first. Without :BACKEND the only backend of each file is taken, or else\n"
              "every backend that both have. Exit status: 0 everything compared is equal (or within the tolerance); 1 something\n"
              "differs, is missing on one side, or could not be compared; 2 trouble, or nothing was compared.",

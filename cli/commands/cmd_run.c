@@ -393,11 +393,14 @@ static void join_command(char *text, size_t size)
         snprintf(text + strlen(text), size - strlen(text), " --bytes %s", opt.bytes);
 }
 
+/* A dump that names a suite claims to hold all of it (or all of its shard): verify asks for what is missing. */
 static const char *suite_label(const struct selection *sel)
 {
+    if (sel->globs || sel->ops)
+        return "selection";
     if (sel->suite)
         return sel->suite;
-    return sel->globs || sel->ops ? "selection" : opt.select.inputs.count ? "input" : "default";
+    return opt.select.inputs.count ? "selection" : "default";
 }
 
 static int finish_dump(struct run *run, struct dump_writer *w, struct fp4_error *err)

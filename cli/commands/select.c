@@ -2,6 +2,7 @@
 #include "select.h"
 
 #include "term.h"
+#include "worker.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,9 +40,13 @@ int inputs_registered(const struct case_options *o, struct fp4_error *err)
 {
     size_t i;
 
-    for (i = 0; i < o->inputs.count; i++)
+    for (i = 0; i < o->inputs.count; i++) {
         if (input_register(o->inputs.items[i], err) < 0)
             return fp4_fail_in(err, "--input");
+        /* Worker processes make the inputs of their cases themselves. */
+        if (!worker_is_child && (worker_argument("--input") || worker_argument(o->inputs.items[i])))
+            return fp4_fail(err, FP4_EUSAGE, "too many --input files");
+    }
     return 0;
 }
 

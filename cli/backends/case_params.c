@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the knobs of a case to the parameters of an op: once, for all backends. */
+#include "backend_rows.h"
+
+#include <string.h>
+
+static struct fp4_rs_model model_of(const struct fp4_case *c)
+{
+    return fp4_rs_models[c->knob[KNOB_RS]].model;
+}
+
+void quantize_params_of(const struct fp4_case *c, struct fp4_quantize_params *p)
+{
+    memset(p, 0, sizeof *p);
+    p->recipe = case_recipe_ref(c->recipe);
+    p->input = c->dtype;
+    p->rows = c->rows;
+    p->cols = c->cols;
+    p->block_16x16 = c->knob[KNOB_BLOCK] == 1;
+    p->row_scaled = c->knob[KNOB_AMAX] == 1;
+    p->stochastic = c->knob[KNOB_ROUND] == 1;
+    p->rs = model_of(c);
+    p->stream = (enum fp4_stream)c->knob[KNOB_STREAM];
+    p->philox_rounds = knob_rounds(c->knob[KNOB_ROUNDS]);
+}
+
+void rht_params_of(const struct fp4_case *c, struct fp4_rht_params *p)
+{
+    memset(p, 0, sizeof *p);
+    p->recipe = case_recipe_ref(c->recipe);
+    p->kernel = (enum fp4_rht_kernel)c->knob[KNOB_KERNEL];
+    p->rows = c->rows;
+    p->cols = c->cols;
+    p->sign_mask = knob_sign_mask(c->knob[KNOB_SIGNS]);
+    p->inverse = c->knob[KNOB_DIRECTION] == 1;
+    p->sum = (enum fp4_rht_sum)c->knob[KNOB_SUM];
+    p->bf16_round_trip = case_rht_round_trip(c);
+    p->approx_rcp = case_rht_approx_rcp(c);
+    p->stochastic = c->knob[KNOB_ROUND] == 1;
+    p->rs = model_of(c);
+    p->stream = (enum fp4_stream)c->knob[KNOB_STREAM];
+    p->k_tile = knob_k_tile(c->knob[KNOB_KTILE]);
+    p->philox_rounds = knob_rounds(c->knob[KNOB_ROUNDS]);
+}
+
+void dequantize_params_of(const struct fp4_case *c, struct fp4_dequantize_params *p)
+{
+    memset(p, 0, sizeof *p);
+    p->rows = c->rows;
+    p->cols = c->cols;
+    p->row_scaled = c->knob[KNOB_AMAX] == 1;
+    p->bound = knob_bound(c->knob[KNOB_BOUND]);
+    p->swizzled = c->knob[KNOB_LAYOUT] == 1;
+    p->output = c->dtype;
+}

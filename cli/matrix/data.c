@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data constructions. To add one: a row here and a value function (or a kind for the ops that read bytes); test_matrix.c fails
+ * until a suite uses it.
+ *
+ * Field reports and where their inputs are:
+ *
+ *    1, 2, 3     identity
+ *    4, 6        coords (quantize, dequantize, swizzle)
+ *    5, 71       a pitch between rows: a matter of the backend, no other input
+ *    7, 8, 9     poison; coords in shapes with padding
+ *    10, 11      every construction in shapes with tails
+ *    12          scalerules, constant
+ *    13, 27      division, scale-ties-any, grid
+ *    14 - 17     E8M0 scales: no format of ours
+ *    18          amaxbf16
+ *    19          ties, ties-any
+ *    20, 22      secondcopy, ties
+ *    21, 25      double
+ *    23          profile
+ *    24          scalerules, scale-ties
+ *    26          reciprocal, ties-any
+ *    28 - 30     four-over-six: no op of this table
+ *    31, 32      nan, naninf
+ *    33          inf, amaxinf
+ *    34          naninf4, specials
+ *    35, 36      zeroblocks, underflow
+ *    37, 38      underflow, tiny
+ *    39          tiny, amaxtiny
+ *    40, 41, 42  saturate
+ *    43, 44, 49  allcodes (the NVFP4 side of 43)
+ *    45          subnormalscales
+ *    46          signedzero, negzero
+ *    47, 48      globals, anybytes, amaxspecial
+ *    50, 51      globals
+ *    52          test_data.c: only zeros and negzero are all zero
+ *    53          amaxstale: a shard's amax instead of the tensor's
+ *    54          every stochastic case
+ *    55, 57, 58  builds and canaries: no input of their own (the canary uses identity)
+ *    56          shapes with 64, 96, 128, 160, 192, 256 columns
+ *    59          the stages of every case
+ *    60          midpoint, rht-midpoint, constant
+ *    61          quarters, allbytes
+ *    62          fractions, exact, allbytes
+ *    63          the seeds of every stochastic case
+ *    64          identity, mapprobes
+ *    65          stream rbits, cvt-rs, sr-*
+ *    66          knob r7, philox kat
+ *    67          ranks: two seeds
+ *    68 - 70     sizes near 2^31: by name, no suite holds them
+ *    72 - 74     shapes with 8193, 20005, 65540, 65552 rows and 2048, 3072, 4096 columns
+ *    75 - 78     comparators: no input of their own (78: double, subnormal)
+ */
+#include "data_make.h"
+
+#include <string.h>
+
+#define OP(op) (1u << OP_##op)
+#define Q OP(QUANTIZE)
+#define H OP(RHT_QUANTIZE)
+#define QH (Q | H)
+#define D OP(DEQUANTIZE)
+#define W OP(SWIZZLE)
+#define P OP(PHILOX)
+#define RS (OP(CVT_RS) | OP(SR_BF16X4) | OP(SR_FP32X4) | OP(SR_BF16X8))
+#define C (OP(CVT_RN) | RS)
+
+#define F32 (1u << FP4_F32)
+#define BF16 (1u << FP4_BF16)
+
+#define VALUES(name, ops, value, help, source)                          \
+    {                                                                   \
+        name, ops, help, source, generate_inputs, 0, false, 0, 0, value \
+    }
+#define WIDE(name, ops, value, help, source)                                     \
+    {                                                                            \
+        name, ops, help, source, generate_inputs, 0, false, F32 | BF16, 0, value \
+    }
+#define LISTED(name, list, help, source)                                        \
+    {                                                                           \
+        name, Q, help, source, generate_inputs, list, false, 0, 0, value_listed \
+    }
+#define GIVEN(name, ops, given, value, help, source)                       \
+    {                                                                      \
+        name, ops, help, source, generate_inputs, 0, true, 0, given, value \
+    }
+#define KIND(name, ops, kind, help, source)                               \
+    {                                                                     \
+        name, ops, help, source, generate_inputs, kind, false, 0, 0, NULL \
+    }
+#define WEIGHTS(name, slice, help)                                                               \
+    {                                                                                            \
+        name, QH, help, "weights/README.md", generate_weights, slice, false, 0, 0, value_weights \
+    }
+
+const struct data_row fp4_data[] = {
+    /* random */
+    VALUES("normal", QH | C | D, value_normal, "bell-shaped, variance 1 (converters: 4)", "design 4"),
+    VALUES("uniform", QH | C, value_uniform, "uniform in [-1, 1) (converters: [-8, 8))", "design 4"),
+    VALUES("heavy", QH | D, value_heavy, "bell-shaped times 2^k, k geometric up to 10", "design 4"),
+    VALUES("grid", QH, value_grid, "eight significant bits, ten binades: exact in bf16", "field reports: on inputs; 13"),
+    VALUES("outliers", QH, value_outliers, "small values, one in 256 near +-100 to 200", "RHT 5.1"),
+    VALUES("bands", QH, value_bands, "each block has its own power of two, over 25 binades", "field reports 36, 37"),
+    VALUES("spread", QH, value_spread, "every exponent of the type alike, subnormals included", "RHT 5.3"),
+    VALUES("requantised", Q, value_requantised, "what dequantizing gives: code * scale * amax", "field reports: on inputs"),
+    VALUES("impulses", QH, value_impulses, "one value a block, its place going round", "RHT 5.3"),
+    VALUES("cancel", QH, value_cancel, "pairs that cancel, to zero or to one unit in the last place", "RHT 5.3"),
+
+    /* ties and exact values */
+    VALUES("ties", Q, value_ties, "E2M1 midpoints -1..1 ulp under every scale byte; global scale a power of two",
+           "design 4; field reports 19, 22"),
+    VALUES("ties-any", Q, value_ties_any, "E2M1 midpoints -1..1 ulp under scales that are no powers of two",
+           "field report 26, SR 5.4 A14"),
+    VALUES("scale-ties", Q, value_scale_ties, "block maxima on the 126 E4M3 midpoints -2..2 ulp",
+           "design 4; field report 24, SR 5.4 A7, A8"),
+    VALUES("scale-ties-any", Q, value_scale_ties_any, "the same for amaxes 35, 1.5, 3, 50, 500, ...; and 0.75 amax 2^-j",
+           "field reports 13, 27, SR 5.4 A13"),
+    VALUES("exact", Q, value_codes, "code values under scale 1: no rounding may move them", "field report 62"),
+    VALUES("midpoint", Q, value_midpoint, "one midpoint everywhere: the codes are the random bits", "field report 60"),
+    VALUES("quarters", Q, value_quarters, "quarter points of every cell under scale 1", "field report 61"),
+    { "fractions", Q | RS, "n/256 of every cell, n = 0..255", "field report 62", generate_inputs, CONVERT_FRACTIONS, false, 0, 0,
+      value_fractions },
+    { "coords", Q | D | W, "every scale byte names its place", "field reports 4, 6", generate_inputs, BYTES_COORDS, false, 0, 0,
+      value_coords },
+
+    /* blocks of field reports, each list beside a block that makes the global scale what the report says */
+    LISTED("identity", LIST_CODES, "blocks of all 16 codes in order, all sixes, distinct codes in a word",
+           "field reports 1, 2, 3, 64"),
+    LISTED("scalerules", LIST_SCALE_RULES, "block maxima 6.2, 6.7, 1.0: nearest, up or toward zero", "field reports 12, 24"),
+    LISTED("division", LIST_DIVISION, "amax 35 and block maxima 21.25, 3.90625: order of the scale formula",
+           "field reports 13, 27"),
+    { "amaxbf16", Q, "block maxima that a rounding to bf16 lifts over a threshold", "field report 18", generate_inputs,
+      LIST_AMAX_BF16, false, F32, 0, value_listed },
+    { "double", Q, "values that round differently by way of f16 or bf16", "field reports 21, 25", generate_inputs, LIST_DOUBLE,
+      false, F32, 0, value_listed },
+    LISTED("profile", LIST_PROFILE, "a tie, half of the smallest and the smallest number, -0, beyond the largest",
+           "field report 23"),
+    { "reciprocal", Q, "scale byte 07 and values where x / s and x * fl(1 / s) part", "field report 26", generate_inputs,
+      LIST_RECIPROCAL, false, F32, 0, value_listed },
+    LISTED("underflow", LIST_UNDERFLOW, "zero blocks, the tie at 2^-10, blocks whose scale is 00", "field reports 36, 37, 38"),
+    LISTED("subnormalscales", LIST_SUBNORMAL_SCALES, "scales 01 to 08 with elements equal to the maximum", "field report 45"),
+    LISTED("secondcopy", LIST_SECOND_COPY, "-0.625 under 0.5, 0.5 under 2, 0.25 plus one ulp", "field reports 20, 22"),
+    LISTED("worked", LIST_APPENDIX, "amax 10 and the finite worked blocks", "TE Appendix A"),
+    { "saturate", Q, "block maxima up to and beyond 448 * 6 where the given amax is 2688", "field reports 40, 41, 42",
+      generate_inputs, LIST_SATURATE, true, 0, GIVEN_2688, value_listed },
+
+    /* zeros and extremes */
+    VALUES("zeros", QH | D, value_zeros, "all +0", "field report 35"),
+    VALUES("negzero", QH, value_negzero, "all -0", "field report 46, SR 5.4 A18"),
+    VALUES("signedzero", Q, value_signedzero, "values of both signs that round to zero", "field report 46"),
+    VALUES("zeroblocks", QH, value_zeroblocks, "zero blocks in tensors of amax 1 and 6", "field reports 35, 36"),
+    VALUES("constant", QH, value_constant, "one value everywhere: 1, 2.5, -3 or 35 by seed", "field report 12, RHT 5.1"),
+    VALUES("subnormal", QH, value_subnormal, "subnormal and smallest normal numbers", "field report 39, SR 5.4 A17"),
+    WIDE("tiny", QH, value_tiny, "amaxes where 2688/amax overflows, or just does not", "field reports 38, 39"),
+    VALUES("huge", QH, value_huge, "bell-shaped times 2^120 (f16: 2^12)", "field report 40"),
+    VALUES("dtypemax", Q, value_dtypemax, "the type's largest number among others", "field report 40"),
+    VALUES("inf", QH, value_inf, "blocks with +Inf, -Inf, both", "field reports 31, 33"),
+    VALUES("nan", QH, value_nan, "one NaN in a block, all NaN, zeros beside NaN; payloads and signs", "field reports 31, 32, 34"),
+    VALUES("naninf", QH, value_naninf, "NaN and Inf in the same tensor", "field reports 31, 33"),
+
+    /* a given amax */
+    GIVEN("amax0", QH, GIVEN_ZERO, value_normal, "bell-shaped with a given amax of 0", "field report 39, SR 5.4 A19"),
+    GIVEN("amaxinf", QH, GIVEN_INF, value_normal, "bell-shaped with a given amax of Inf", "field report 33, SR 5.4"),
+    GIVEN("amaxnan", QH, GIVEN_NAN, value_normal, "bell-shaped with a given amax of NaN", "SR 5.4 A3"),
+    GIVEN("amaxstale", QH, GIVEN_STALE, value_normal, "bell-shaped with a quarter of the real amax",
+          "field report 53, SR 5.4 A11, A21"),
+    GIVEN("amaxlarge", QH, GIVEN_LARGE, value_normal, "bell-shaped with 1024 times the real amax: scales become subnormal or zero",
+          "field report 37, SR 5.4 A6"),
+    GIVEN("amaxtiny", QH, GIVEN_TINY, value_zeroblocks, "an amax whose 2688/amax overflows, with zero blocks", "field report 39"),
+    GIVEN("amax4", QH, GIVEN_4, value_normal, "bell-shaped with a given amax of 4", "RHT 5.1"),
+    GIVEN("naninf4", QH, GIVEN_4, value_naninf, "NaN and Inf where the given amax is 4", "field report 34, SR 5.4 A1, A2, A10"),
+
+    /* the transform */
+    VALUES("rht-kat", H, value_rht_kat, "groups with known answers: ones, ramp, one value, cancellation, class cut", "RHT 4.4"),
+    VALUES("rht-cut", H, value_rht_cut, "groups with exponents 19 to 26 apart: class cut", "RHT 4.2, 5.3"),
+    VALUES("rht-aligned", H, value_rht_aligned, "groups with exponents 11 to 18 apart: class aligned", "RHT 4.2"),
+    VALUES("rht-ties", H, value_rht_ties, "sums on E2M1 midpoints -1..1 ulp", "RHT 5.3"),
+    VALUES("rht-scale-ties", H, value_rht_scale_ties, "amaxes 1.5, 3, 6, 500 with group maxima on E4M3 midpoints", "RHT 2.3, 5.3"),
+    VALUES("rht-midpoint", H, value_rht_midpoint, "half of the sums on one midpoint: codes are the random bits",
+           "field report 60, RHT 5.3"),
+
+    /* real weights */
+    WEIGHTS("minilm-embed", 0, "word embeddings of all-MiniLM-L6-v2"),
+    WEIGHTS("minilm-query", 1, "an attention query weight of it"),
+    WEIGHTS("minilm-ffn-in", 2, "a feed-forward intermediate weight of it"),
+    WEIGHTS("minilm-ffn-out", 3, "a feed-forward output weight of it"),
+    WEIGHTS("minilm-norm", 4, "a LayerNorm vector of it, repeated"),
+
+    /* converters */
+    KIND("allbf16", C, CONVERT_ALLBF16, "every bf16 value in all four slots; the seed chooses the word", "SR 2.5"),
+    KIND("boundaries", C, CONVERT_BOUNDARIES, "every multiple of step/512 from 0 to 6, -2..2 ulp, both signs",
+         "SR 2.5; field reports 19, 20, 22"),
+    KIND("exponents", C, CONVERT_EXPONENTS, "every power of two of f32, -1..1 ulp, both signs", "design 4"),
+    KIND("specials", C, CONVERT_SPECIALS, "zeros, Inf, NaN payloads, subnormals, the edge at 6; in scales too",
+         "field report 34, SR 2.4"),
+    KIND("probes", RS, CONVERT_PROBES, "rule probes and golden vectors", "SR 2.7"),
+    KIND("mapprobes", RS, CONVERT_MAP_PROBES, "one-bit words against 0.25 and 0.5 - 2^(j-9)", "SR 2.7; field report 64"),
+    KIND("allbytes", RS, CONVERT_ALLBYTES, "7 cells, 256 fractions, 256 random bytes", "field reports 61, 62"),
+
+    /* bytes and integers */
+    KIND("allcodes", D, BYTES_ALLCODES, "all 16 codes under all 256 scale bytes", "field reports 43, 44, 49"),
+    KIND("random", D | W | P, BYTES_RANDOM, "random bytes (scales without NaN), random 64-bit numbers", "design 4"),
+    KIND("anybytes", D, BYTES_ANY, "random bytes, NaN scales and sign bits included", "field report 47"),
+    KIND("amaxspecial", D, BYTES_AMAXSPECIAL, "amax 0, Inf, NaN, tiny, huge", "field report 48"),
+    KIND("globals", D, BYTES_GLOBAL, "amaxes that a misread global scale would give, under telling scales",
+         "field reports 47, 48, 50, 51"),
+    KIND("poison", W, BYTES_POISON, "as coords, padding filled with 7F", "field reports 7, 9"),
+    KIND("kat", P, PHILOX_KAT, "known answers", "SR 3.1, TE Appendix A; field report 66"),
+    KIND("carry", P, PHILOX_CARRY, "offsets, subsequences and seeds at the edges of 32 and 64 bits", "SR 5.3"),
+};
+const size_t fp4_data_count = sizeof fp4_data / sizeof fp4_data[0];
+
+const struct data_row *data_find(const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < fp4_data_count; i++)
+        if (strcmp(fp4_data[i].name, name) == 0)
+            return &fp4_data[i];
+    return NULL;
+}
