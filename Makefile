@@ -76,6 +76,17 @@ override NVCC :=
 endif
 CUDA_HOME := $(if $(NVCC),$(abspath $(dir $(realpath $(NVCC)))/..))
 
+# What the fat binary holds: machine code for each, and PTX for GPUs to come.
+CUDA_ARCHS ?= sm_80 sm_90 sm_100a sm_103a sm_120a sm_121a
+NVCC_FLAGS := -std=c++17 --fmad=false -O3 -Xcompiler -Wall -Ireference -Ikernels -DFP4_CUDA_ARCHS='"$(CUDA_ARCHS)"' \
+	$(foreach a,$(CUDA_ARCHS),-gencode arch=$(a:sm_%=compute_%),code=$(a)) -gencode arch=compute_90,code=compute_90
+CUDA_SRC := $(if $(NVCC),$(sort $(wildcard kernels/*.cu)))
+CUDA_OBJ := $(CUDA_SRC:%.cu=$(BUILD)/obj/%.o)
+CUDA_LIBS := $(if $(NVCC),-L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lstdc++)
+ifneq ($(NVCC),)
+CLI_CFLAGS += -DFP4_HAVE_CUDA -Ikernels
+endif
+
 # ---- files --------------------------------------------------------------------------------------------------------------------------
 
 REF_SRC := $(sort $(wildcard reference/*.c))
@@ -94,7 +105,7 @@ RCP_TABLE := cli/backends/data/rcp_approx_ftz_h200.i8.zst
 all: $(BUILD)/fp4check ## build build/fp4check
 
 # Objects are made again when the command line that made them changes.
-FLAGS_TEXT := $(CC) $(CLI_CFLAGS) $(ALL_LDFLAGS) $(DEP_LIBS)
+FLAGS_TEXT := $(CC) $(CLI_CFLAGS) $(ALL_LDFLAGS) $(DEP_LIBS) $(NVCC) $(if $(NVCC),$(NVCC_FLAGS))
 $(BUILD)/flags: FORCE
 	@mkdir -p $(BUILD)
 	@printf '%s\n' '$(subst ','\'',$(FLAGS_TEXT))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS_TEXT))' > $@
@@ -110,6 +121,11 @@ $(BUILD)/obj/cli/%.o: cli/%.c $(BUILD)/flags
 	$(SAY) CC $<
 	$(Q)$(CC) $(CLI_CFLAGS) -MMD -MP -c $< -o $@
 
+$(BUILD)/obj/kernels/%.o: kernels/%.cu $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SAY) NVCC $<
+	$(Q)$(NVCC) $(NVCC_FLAGS) -MD -MF $(@:.o=.d) -MP -c $< -o $@
+
 # .incbin is not seen by -MMD
 $(BUILD)/obj/cli/matrix/embed.o: $(WEIGHTS)
 $(BUILD)/obj/cli/backends/rcp_data.o: $(RCP_TABLE)
@@ -123,30 +139,43 @@ $(BUILD)/libfp4ref.a: $(REF_OBJ)
 	$(SAY) AR $@
 	$(Q)rm -f $@ && $(AR) rcs $@ $(REF_OBJ)
 
-$(BUILD)/libfp4check.a: $(LIB_OBJ)
-	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
+$(BUILD)/libfp4check.a: $(LIB_OBJ) $(CUDA_OBJ)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/fp4check: $(BUILD)/obj/cli/main.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	$(SAY) LINK $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 	$(if $(NVCC),@true,@echo 'built without CUDA: nvcc was not found (or CUDA=0); CPU backends only')
 
 $(BUILD)/tests/unit: $(UNIT_OBJ) $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs criterion) $(DEP_LIBS) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs criterion) $(DEP_LIBS) $(CUDA_LIBS) -lm
 
 $(BUILD)/tests/conformance: $(BUILD)/obj/tests/conformance/conformance.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
+
+# The program with backends that are wrong on purpose: another registry.c, so that nothing of the library's is taken.
+FAULTY_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tests/faulty/*.c))) \
+	$(if $(NVCC),$(patsubst %.cu,$(BUILD)/obj/%.o,$(wildcard tests/faulty/*.cu)))
+$(BUILD)/obj/tests/faulty/%.o: tests/faulty/%.cu $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SAY) NVCC $<
+	$(Q)$(NVCC) $(NVCC_FLAGS) -MD -MF $(@:.o=.d) -MP -c $< -o $@
+
+$(BUILD)/tests/fp4check-faulty: $(BUILD)/obj/cli/main.o $(FAULTY_OBJ) $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
 $(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tests/fuzz/replay_main.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
--include $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d)
+-include $(CUDA_OBJ:.o=.d) $(FAULTY_OBJ:.o=.d) $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d)
 
 # ---- the README's two commands --------------------------------------------------------------------------------------------------------
 
@@ -182,7 +211,7 @@ VECTORS ?= tests/conformance/vectors
 conformance: $(BUILD)/tests/conformance ## vectors made by others
 	$(Q)$(BUILD)/tests/conformance $(VECTORS)
 
-cli-tests: $(BUILD)/fp4check ## end-to-end tests of the command line
+cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty ## end-to-end tests of the command line
 	$(Q)tests/cli/run-tests.sh $(BUILD)/fp4check
 
 fuzz-replay: $(BUILD)/tests/replay_dump
@@ -228,7 +257,7 @@ fuzz: ## libFuzzer on the dump reader, FUZZ_SECONDS=60
 
 $(BUILD)/fuzz_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	$(SAY) LINK $@
-	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(DEP_LIBS) -lm
+	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
 format: ## clang-format everything
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh')

@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Backends "soft", "sm120" and "sm100": the kernels of kernels/, each in a worker process of its own. */
 #include "backend_rows.h"
+#include "cuda_backend.h"
 #include "worker.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #ifdef FP4_HAVE_CUDA
-#include "fp4kernels.h"
-
-#define DEVICE_GUARD 256
-
-struct buffers {
-    uint8_t *d[CASE_TENSORS_MAX];
-    struct case_tensors *t;
-};
-
 static int cuda_fail(struct fp4_error *err, int error, const char *what)
 {
     return fp4_fail(err, FP4_EIO, "CUDA: %s: %s", what, fp4k_error_text(error));
 }
 
-static void *buffer_of(const struct buffers *b, const char *name, const char *suffix)
+void *cuda_buffer(const struct cuda_case *b, const char *name, const char *suffix)
 {
     char full[TENSOR_NAME_MAX];
     size_t i;
@@ -34,50 +25,22 @@ static void *buffer_of(const struct buffers *b, const char *name, const char *su
     return NULL;
 }
 
-static void release(struct buffers *b)
-{
-    size_t i;
-
-    for (i = 0; i < b->t->count; i++)
-        if (b->d[i])
-            fp4k_free(b->d[i]);
-}
-
-static int prepare(struct buffers *b, int poison, struct fp4_error *err)
-{
-    size_t i;
-    int error;
-
-    for (i = 0; i < b->t->count; i++) {
-        const struct tensor *t = &b->t->t[i];
-
-        if (!b->d[i] && (error = fp4k_malloc((void **)&b->d[i], t->bytes + DEVICE_GUARD)))
-            return cuda_fail(err, error, "memory for a tensor");
-        error = fp4k_fill(b->d[i], poison, t->bytes + DEVICE_GUARD);
-        if (error == 0 && t->role == TENSOR_INPUT)
-            error = fp4k_upload(b->d[i], t->data, t->bytes);
-        if (error)
-            return cuda_fail(err, error, "copy to the device");
-    }
-    return 0;
-}
-
 /* ---- ops ----------------------------------------------------------------------------------------------------------------------------------- */
 
-static struct fp4_quantized direction_of(const struct buffers *b, const char *suffix)
+static struct fp4_quantized direction_of(const struct cuda_case *b, const char *suffix)
 {
     struct fp4_quantized q;
 
-    q.codes = buffer_of(b, "codes", suffix);
-    q.scales = buffer_of(b, "block-scale", suffix);
-    q.amax = buffer_of(b, "amax", suffix);
-    q.global_scale = buffer_of(b, "global-scale", suffix);
-    q.block_amax = buffer_of(b, "block-amax", suffix);
-    q.scaled = buffer_of(b, "scaled", suffix);
-    q.rbits = buffer_of(b, "random", suffix);
-    q.dequantized = buffer_of(b, "dequantized", suffix);
-    q.given_amax = buffer_of(b, "given-amax", suffix);
-    q.given_rbits = buffer_of(b, "rbits", suffix);
+    q.codes = cuda_buffer(b, "codes", suffix);
+    q.scales = cuda_buffer(b, "block-scale", suffix);
+    q.amax = cuda_buffer(b, "amax", suffix);
+    q.global_scale = cuda_buffer(b, "global-scale", suffix);
+    q.block_amax = cuda_buffer(b, "block-amax", suffix);
+    q.scaled = cuda_buffer(b, "scaled", suffix);
+    q.rbits = cuda_buffer(b, "random", suffix);
+    q.dequantized = cuda_buffer(b, "dequantized", suffix);
+    q.given_amax = cuda_buffer(b, "given-amax", suffix);
+    q.given_rbits = cuda_buffer(b, "rbits", suffix);
     return q;
 }
 
@@ -92,53 +55,53 @@ static void rng_state(struct case_tensors *t, uint64_t *seed, uint64_t *offset)
     *offset = v[1];
 }
 
-static int launch_quantize(enum fp4k_isa isa, const struct fp4_case *c, const struct buffers *b)
+static int launch_quantize(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
 {
     struct fp4_quantized row = direction_of(b, ""), col = direction_of(b, ".t");
     struct fp4_quantize_params p;
 
     quantize_params_of(c, &p);
     rng_state(b->t, &p.seed, &p.offset);
-    return fp4k_quantize(isa, &p, buffer_of(b, "x", ""), row.codes ? &row : NULL, col.codes ? &col : NULL, NULL);
+    return fp4k_quantize(isa, &p, cuda_buffer(b, "x", ""), row.codes ? &row : NULL, col.codes ? &col : NULL, NULL);
 }
 
-static int launch_rht(enum fp4k_isa isa, const struct fp4_case *c, const struct buffers *b)
+static int launch_rht(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
 {
     struct fp4_quantized row = direction_of(b, ""), col = direction_of(b, ".t");
-    struct fp4_rht_stages stages = { buffer_of(b, "transformed", ".t"), NULL };
+    struct fp4_rht_stages stages = { cuda_buffer(b, "transformed", ".t"), NULL };
     struct fp4_rht_params p;
 
     rht_params_of(c, &p);
     rng_state(b->t, &p.seed, &p.offset);
-    return fp4k_rht_quantize(isa, &p, buffer_of(b, "x", ""), row.codes ? &row : NULL, &col, &stages, NULL);
+    return fp4k_rht_quantize(isa, &p, cuda_buffer(b, "x", ""), row.codes ? &row : NULL, &col, &stages, NULL);
 }
 
-static int launch_dequantize(const struct fp4_case *c, const struct buffers *b)
+static int launch_dequantize(const struct fp4_case *c, const struct cuda_case *b)
 {
     struct fp4_dequantize_params p;
 
     dequantize_params_of(c, &p);
-    return fp4k_dequantize(&p, buffer_of(b, "codes", ""), buffer_of(b, "scales", ""), buffer_of(b, "amax", ""),
-                           buffer_of(b, "dequantized", ""), buffer_of(b, "decoded-scale", ""), NULL);
+    return fp4k_dequantize(&p, cuda_buffer(b, "codes", ""), cuda_buffer(b, "scales", ""), cuda_buffer(b, "amax", ""),
+                           cuda_buffer(b, "dequantized", ""), cuda_buffer(b, "decoded-scale", ""), NULL);
 }
 
-static int launch(enum fp4k_isa isa, const struct fp4_case *c, const struct buffers *b)
+int cuda_launch(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
 {
     struct fp4_rs_model model = fp4_rs_models[c->knob[KNOB_RS]].model;
     size_t n = c->rows * c->cols;
 
     switch (c->op) {
     case OP_CVT_RN:
-        return fp4k_cvt_rn(isa, buffer_of(b, "x", ""), n, buffer_of(b, "codes", ""), NULL);
+        return fp4k_cvt_rn(isa, cuda_buffer(b, "x", ""), n, cuda_buffer(b, "codes", ""), NULL);
     case OP_CVT_RS:
-        return fp4k_cvt_rs(isa, model, buffer_of(b, "x", ""), buffer_of(b, "rbits", ""), n, buffer_of(b, "codes", ""), NULL);
+        return fp4k_cvt_rs(isa, model, cuda_buffer(b, "x", ""), cuda_buffer(b, "rbits", ""), n, cuda_buffer(b, "codes", ""), NULL);
     case OP_SR_BF16X4:
     case OP_SR_FP32X4:
-        return fp4k_sr_x4(isa, model, buffer_of(b, "x", ""), c->dtype, c->rows, c->cols, buffer_of(b, "scale", ""), buffer_of(b, "rbits", ""),
-                          buffer_of(b, "scaled", ""), buffer_of(b, "codes", ""), NULL);
+        return fp4k_sr_x4(isa, model, cuda_buffer(b, "x", ""), c->dtype, c->rows, c->cols, cuda_buffer(b, "scale", ""), cuda_buffer(b, "rbits", ""),
+                          cuda_buffer(b, "scaled", ""), cuda_buffer(b, "codes", ""), NULL);
     case OP_SR_BF16X8:
-        return fp4k_sr_x8(isa, model, buffer_of(b, "x", ""), c->rows, c->cols, buffer_of(b, "coefficient", ""), c->knob[KNOB_COEF] == 1,
-                          buffer_of(b, "rbits", ""), buffer_of(b, "scaled", ""), buffer_of(b, "codes", ""), NULL);
+        return fp4k_sr_x8(isa, model, cuda_buffer(b, "x", ""), c->rows, c->cols, cuda_buffer(b, "coefficient", ""), c->knob[KNOB_COEF] == 1,
+                          cuda_buffer(b, "rbits", ""), cuda_buffer(b, "scaled", ""), cuda_buffer(b, "codes", ""), NULL);
     case OP_QUANTIZE:
         return launch_quantize(isa, c, b);
     case OP_RHT_QUANTIZE:
@@ -146,94 +109,63 @@ static int launch(enum fp4k_isa isa, const struct fp4_case *c, const struct buff
     case OP_DEQUANTIZE:
         return launch_dequantize(c, b);
     case OP_SWIZZLE:
-        return c->knob[KNOB_SWIZZLE] ? fp4k_unswizzle(c->rows, c->cols, buffer_of(b, "swizzled", ""), buffer_of(b, "scales", ""), NULL)
-                                     : fp4k_swizzle(c->rows, c->cols, buffer_of(b, "scales", ""), buffer_of(b, "swizzled", ""), NULL);
+        return c->knob[KNOB_SWIZZLE] ? fp4k_unswizzle(c->rows, c->cols, cuda_buffer(b, "swizzled", ""), cuda_buffer(b, "scales", ""), NULL)
+                                     : fp4k_swizzle(c->rows, c->cols, cuda_buffer(b, "scales", ""), cuda_buffer(b, "swizzled", ""), NULL);
     default:
-        return fp4k_philox(buffer_of(b, "seed", ""), buffer_of(b, "subsequence", ""), buffer_of(b, "offset", ""), c->rows, c->cols,
-                           knob_rounds(c->knob[KNOB_ROUNDS]), c->recipe == CR_CURAND, buffer_of(b, "words", ""), NULL);
+        return fp4k_philox(cuda_buffer(b, "seed", ""), cuda_buffer(b, "subsequence", ""), cuda_buffer(b, "offset", ""), c->rows, c->cols,
+                           knob_rounds(c->knob[KNOB_ROUNDS]), c->recipe == CR_CURAND, cuda_buffer(b, "words", ""), NULL);
     }
 }
 
 /* ---- one case ---------------------------------------------------------------------------------------------------------------------------------- */
 
+#define INPUT_POISON 0xCA
+
+/* A property of the input that the reference computes. */
 static bool device_makes(const struct tensor *t)
 {
-    return strncmp(t->name, "exactness", 9) != 0; /* a property of the input that the reference computes */
+    return strncmp(t->name, "exactness", 9) != 0;
 }
 
-static int check_guard(const struct buffers *b, size_t i, int poison, struct fp4_error *err)
+/* Device memory for every tensor, of its size and a guard, with the same poison as the host's. */
+static int prepare(struct cuda_case *b, struct fp4_error *err)
 {
-    const struct tensor *t = &b->t->t[i];
-    uint8_t guard[DEVICE_GUARD];
-    size_t end = DEVICE_GUARD;
-    int error = fp4k_download(guard, b->d[i] + t->bytes, DEVICE_GUARD);
+    size_t i;
+    int error;
+
+    for (i = 0; i < b->t->count; i++) {
+        const struct tensor *t = &b->t->t[i];
+        bool input = t->role == TENSOR_INPUT;
+
+        if ((error = fp4k_malloc((void **)&b->d[i], t->bytes + BACKEND_GUARD_BYTES)))
+            return cuda_fail(err, error, "memory for a tensor");
+        error = fp4k_fill(b->d[i], input ? INPUT_POISON : backend_poison_of(t), t->bytes + BACKEND_GUARD_BYTES);
+        if (error == 0 && input)
+            error = fp4k_upload(b->d[i], t->data, t->bytes);
+        if (error)
+            return cuda_fail(err, error, "copy to the device");
+    }
+    return 0;
+}
+
+static int check_input_guard(const struct tensor *t, const uint8_t *d, struct fp4_error *err)
+{
+    uint8_t guard[BACKEND_GUARD_BYTES];
+    size_t end = BACKEND_GUARD_BYTES;
+    int error = fp4k_download(guard, d + t->bytes, BACKEND_GUARD_BYTES);
 
     if (error)
         return cuda_fail(err, error, "copy from the device");
-    while (end && guard[end - 1] == poison)
+    while (end && guard[end - 1] == INPUT_POISON)
         end--;
     if (end)
-        return fp4_fail(err, FP4_EFORMAT, "%s bytes beyond the end of '%s' (%zu bytes) were written, up to %zu past it",
-                        t->role == TENSOR_INPUT ? "input" : "device", t->name, t->bytes, end);
+        return fp4_fail(err, FP4_EFORMAT, "the kernel wrote beyond the end of the input '%s' (%zu bytes), up to %zu past it", t->name, t->bytes,
+                        end);
     return 0;
 }
 
-static int run_once(enum fp4k_isa isa, const struct fp4_case *c, struct buffers *b, int poison, struct fp4_error *err)
-{
-    size_t i;
-    int error;
-
-    if (prepare(b, poison, err))
-        return -1;
-    error = launch(isa, c, b);
-    if (error)
-        return cuda_fail(err, error, "launch");
-    error = fp4k_synchronize();
-    if (error)
-        return cuda_fail(err, error, "kernel");
-    for (i = 0; i < b->t->count; i++)
-        if (check_guard(b, i, poison, err))
-            return -1;
-    return 0;
-}
-
-/* The second run, over another poison, must give the same bytes: where it does not, a byte was never written or the kernel is not
- * deterministic. */
-static int compare_runs(struct buffers *b, int poison, struct fp4_error *err)
-{
-    size_t i, k;
-    int error;
-
-    for (i = 0; i < b->t->count; i++) {
-        struct tensor *t = &b->t->t[i];
-        uint8_t *again;
-
-        if (t->role == TENSOR_INPUT || !t->written)
-            continue;
-        again = malloc(t->bytes ? t->bytes : 1);
-        if (!again)
-            return fp4_fail(err, FP4_EIO, "out of memory");
-        error = fp4k_download(again, b->d[i], t->bytes);
-        for (k = 0; error == 0 && k < t->bytes && again[k] == t->data[k]; k++)
-            ;
-        if (error) {
-            free(again);
-            return cuda_fail(err, error, "copy from the device");
-        }
-        if (k < t->bytes) {
-            bool unwritten = again[k] == poison;
-
-            free(again);
-            if (unwritten)
-                return fp4_fail(err, FP4_EFORMAT, "byte %zu of '%s' (%zu bytes) was never written", k, t->name, t->bytes);
-            return fp4_fail(err, FP4_EFORMAT, "two runs of the kernel differ, first at byte %zu of '%s': not deterministic", k, t->name);
-        }
-        free(again);
-    }
-    return 0;
-}
-
-static int fetch(struct buffers *b, struct fp4_error *err)
+/* Outputs and stages with their guards, which the caller looks at. */
+static int fetch(struct cuda_case *b, struct fp4_error *err)
 {
     size_t i;
     int error;
@@ -241,49 +173,67 @@ static int fetch(struct buffers *b, struct fp4_error *err)
     for (i = 0; i < b->t->count; i++) {
         struct tensor *t = &b->t->t[i];
 
-        if (t->role == TENSOR_INPUT || !device_makes(t))
+        if (t->role == TENSOR_INPUT) {
+            if (check_input_guard(t, b->d[i], err))
+                return -1;
             continue;
-        error = fp4k_download(t->data, b->d[i], t->bytes);
+        }
+        error = fp4k_download(t->data, b->d[i], t->bytes + BACKEND_GUARD_BYTES);
         if (error)
             return cuda_fail(err, error, "copy from the device");
-        t->written = true;
+        t->written = device_makes(t);
     }
     return 0;
 }
 
-static int run_here(enum fp4k_isa isa, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+int cuda_run(cuda_launcher *launcher, enum fp4k_isa isa, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
 {
-    struct buffers b;
-    int status;
+    struct cuda_case b;
+    size_t i;
+    int error, status = -1;
 
     memset(&b, 0, sizeof b);
     b.t = t;
-    status = run_once(isa, c, &b, 0xCA, err) || fetch(&b, err) || run_once(isa, c, &b, 0x35, err) || compare_runs(&b, 0x35, err) ? -1 : 0;
-    release(&b);
+    if (prepare(&b, err) == 0) {
+        if ((error = launcher(isa, c, &b)))
+            cuda_fail(err, error, "launch");
+        else if ((error = fp4k_synchronize()))
+            cuda_fail(err, error, "kernel");
+        else
+            status = fetch(&b, err);
+    }
+    for (i = 0; i < t->count; i++)
+        if (b.d[i])
+            fp4k_free(b.d[i]);
     return status;
 }
 
-static int available_here(enum fp4k_isa isa, struct fp4_error *err)
+/* ---- the device ---------------------------------------------------------------------------------------------------------------------------------- */
+
+int cuda_available(enum fp4k_isa isa, struct fp4_error *err)
 {
     struct fp4k_device d;
     char reason[256];
-    int error;
+    int error, count = fp4k_device_count(reason, sizeof reason);
 
-    if (fp4k_device_count(reason, sizeof reason) == 0)
+    if (count == 0)
         return fp4_fail(err, FP4_ESUPPORT, "%s", reason);
-    error = fp4k_device_info(0, &d);
-    if (error)
+    if (worker_device >= (unsigned)count)
+        return fp4_fail(err, FP4_ESUPPORT, "there is no device %u: the driver shows %d, counted from 0", worker_device, count);
+    if ((error = fp4k_device_info((int)worker_device, &d)))
         return cuda_fail(err, error, "device properties");
     if (fp4k_supports(isa, d.major, d.minor, reason, sizeof reason))
         return fp4_fail(err, FP4_ESUPPORT, "%s: %s", d.name, reason);
+    if ((error = fp4k_device_select((int)worker_device)))
+        return cuda_fail(err, error, "choice of the device");
     return 0;
 }
 
-static void describe_here(char *text, size_t size)
+void cuda_describe(char *text, size_t size)
 {
     struct fp4k_device d;
 
-    if (fp4k_device_info(0, &d))
+    if (fp4k_device_info((int)worker_device, &d))
         snprintf(text, size, "no device");
     else
         snprintf(text, size, "%s, compute capability %d.%d, driver CUDA %d.%d, runtime %d.%d, built for %s", d.name, d.major, d.minor,
@@ -291,35 +241,7 @@ static void describe_here(char *text, size_t size)
 }
 #endif
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------------------------------------- */
-
-static char described[3][256];
-
-static int available(int isa, const struct backend_row *row, struct fp4_error *err)
-{
-#ifdef FP4_HAVE_CUDA
-    if (worker_is_child)
-        return available_here((enum fp4k_isa)isa, err);
-    return worker_available(row, described[isa], sizeof described[isa], err);
-#else
-    (void)isa;
-    (void)row;
-    return fp4_fail(err, FP4_ESUPPORT, "this build has no CUDA kernels: nvcc was not there (or CUDA=0)");
-#endif
-}
-
-static void describe(int isa, char *text, size_t size)
-{
-#ifdef FP4_HAVE_CUDA
-    if (worker_is_child) {
-        describe_here(text, size);
-        return;
-    }
-#endif
-    snprintf(text, size, "%s", described[isa][0] ? described[isa] : "not built, or no device");
-}
-
-static int supports(const struct fp4_case *c, struct fp4_error *err)
+int cuda_supports(const struct fp4_case *c, struct fp4_error *err)
 {
     if (case_check(c, err))
         return -1;
@@ -328,38 +250,52 @@ static int supports(const struct fp4_case *c, struct fp4_error *err)
     return 0;
 }
 
-static int run(int isa, const struct backend_row *row, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
-{
-#ifdef FP4_HAVE_CUDA
-    if (worker_is_child)
-        return run_here((enum fp4k_isa)isa, c, t, err);
-#else
-    (void)isa;
-#endif
-    return worker_run(row, c, t, err);
-}
+/* ---- rows ----------------------------------------------------------------------------------------------------------------------------------------- */
 
+#ifdef FP4_HAVE_CUDA
 #define ROW(id, isa, text)                                                                                                                 \
     static int available_##id(struct fp4_error *err)                                                                                       \
     {                                                                                                                                      \
-        return available(isa, &backend_##id, err);                                                                                         \
-    }                                                                                                                                      \
-    static void describe_##id(char *out, size_t size)                                                                                      \
-    {                                                                                                                                      \
-        describe(isa, out, size);                                                                                                          \
+        return cuda_available(isa, err);                                                                                                   \
     }                                                                                                                                      \
     static int run_##id(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)                                           \
     {                                                                                                                                      \
-        return run(isa, &backend_##id, c, t, err);                                                                                         \
+        return cuda_run(cuda_launch, isa, c, t, err);                                                                                      \
     }                                                                                                                                      \
     const struct backend_row backend_##id = { .name = #id,                                                                                 \
                                               .help = text,                                                                                \
                                               .available = available_##id,                                                                 \
-                                              .supports = supports,                                                                        \
+                                              .supports = cuda_supports,                                                                   \
                                               .run = run_##id,                                                                             \
-                                              .describe = describe_##id,                                                                   \
+                                              .describe = cuda_describe,                                                                   \
                                               .isolated = true }
+#else
+static int not_built(struct fp4_error *err)
+{
+    return fp4_fail(err, FP4_ESUPPORT, "this build has no CUDA kernels: nvcc was not there (or CUDA=0)");
+}
 
-ROW(soft, 0, "CUDA without FP4 instructions, any GPU from sm_80 on");
-ROW(sm120, 1, "CUDA polyfill: hardware nearest conversion, software stochastic rounding");
-ROW(sm100, 2, "native CUDA: cvt.rs.satfinite.e2m1x4 of sm_100a and sm_103a");
+static int run_nothing(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+{
+    (void)c;
+    (void)t;
+    return not_built(err);
+}
+
+static void describe_nothing(char *text, size_t size)
+{
+    snprintf(text, size, "not built");
+}
+
+#define ROW(id, isa, text)                                                                                                                 \
+    const struct backend_row backend_##id = { .name = #id,                                                                                 \
+                                              .help = text,                                                                                \
+                                              .available = not_built,                                                                      \
+                                              .supports = cuda_supports,                                                                   \
+                                              .run = run_nothing,                                                                          \
+                                              .describe = describe_nothing }
+#endif
+
+ROW(soft, FP4K_SOFT, "CUDA without FP4 instructions, any GPU from sm_80 on");
+ROW(sm120, FP4K_SM120, "CUDA polyfill: hardware nearest conversion, software stochastic rounding");
+ROW(sm100, FP4K_SM100, "native CUDA: cvt.rs.satfinite.e2m1x4 of sm_100a and sm_103a");

@@ -2,6 +2,7 @@
 /* Backend "ref": libfp4ref on the CPU, scalar and pinned. Everything else is compared with it. */
 #include "backend_rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,13 +95,11 @@ static int run_cvt_rs(const struct fp4_case *c, struct case_tensors *t, struct f
     return 0;
 }
 
-/* The stage of the x4 and x8 helpers: one product a value. */
-static void scaled_stage(uint8_t *scaled, size_t i, float x, float s, bool to_plus_zero)
+/* The stage of the x4 and x8 helpers: one product a value, or the fused operation that adds +0. */
+static void scaled_stage(uint8_t *scaled, size_t i, float x, float s, bool fused)
 {
-    float y = x * s;
+    float y = fused ? fmaf(x, s, 0.0f) : x * s;
 
-    if (to_plus_zero && x == 0.0f && y == y)
-        y = 0.0f;
     put_f32(scaled, i, y == y ? y : fp4_f32_from_bits(0x7FFFFFFFu));
 }
 

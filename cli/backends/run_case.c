@@ -1,66 +1,162 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every backend gets around its run function: canary, poisoned and guarded outputs. */
+/* What every backend gets around its functions: the way to its worker, canary, poisoned and guarded outputs, a second run. */
 #include "worker.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define GUARD_BYTES 64
 #define POISON 0xCA /* neither zero nor a likely code, scale or number */
+#define POISON_AGAIN 0x35
 
-static int allocate(struct tensor *t, struct fp4_error *err)
+const struct backend_row *backend_find(const char *name)
 {
-    t->data = malloc(t->bytes + GUARD_BYTES);
+    size_t i;
+
+    for (i = 0; i < fp4_backend_count; i++)
+        if (strcmp(fp4_backends[i]->name, name) == 0)
+            return fp4_backends[i];
+    return NULL;
+}
+
+/* ---- in a worker or here ----------------------------------------------------------------------------------------------------------------- */
+
+static bool elsewhere(const struct backend_row *b)
+{
+    return b->isolated && !worker_is_child;
+}
+
+int backend_available(const struct backend_row *b, struct fp4_error *err)
+{
+    return elsewhere(b) ? worker_available(b, err) : b->available(err);
+}
+
+void backend_describe(const struct backend_row *b, char *text, size_t size)
+{
+    if (elsewhere(b))
+        worker_describe(b, text, size);
+    else
+        b->describe(text, size);
+}
+
+/* ---- poison and guards --------------------------------------------------------------------------------------------------------------------- */
+
+static int allocate(struct tensor *t, uint8_t poison, struct fp4_error *err)
+{
+    t->data = malloc(t->bytes + BACKEND_GUARD_BYTES);
     if (!t->data)
         return fp4_fail(err, FP4_EIO, "out of memory for %zu bytes of '%s'", t->bytes, t->name);
-    memset(t->data, POISON, t->bytes + GUARD_BYTES);
+    memset(t->data, poison, t->bytes + BACKEND_GUARD_BYTES);
     t->written = false;
     return 0;
 }
 
-static bool all_poison(const uint8_t *p, size_t n)
+uint8_t backend_poison_of(const struct tensor *t)
+{
+    return t->data[t->bytes];
+}
+
+static bool all_poison(const uint8_t *p, size_t n, uint8_t poison)
+{
+    return n == 0 || (p[0] == poison && memcmp(p, p + 1, n - 1) == 0);
+}
+
+static int check_guard(const struct backend_row *b, const struct tensor *t, uint8_t poison, struct fp4_error *err)
+{
+    const uint8_t *guard = t->data + t->bytes;
+    size_t changed = 0, last = 0, i;
+
+    if (all_poison(guard, BACKEND_GUARD_BYTES, poison))
+        return 0;
+    for (i = 0; i < BACKEND_GUARD_BYTES; i++)
+        if (guard[i] != poison) {
+            changed++;
+            last = i + 1;
+        }
+    return fp4_fail(err, FP4_EFORMAT, "backend '%s' wrote %zu byte%s beyond the end of '%s' (%zu bytes), up to %zu past it%s", b->name, changed,
+                    changed == 1 ? "" : "s", t->name, t->bytes, last, last == BACKEND_GUARD_BYTES ? " or further" : "");
+}
+
+static int run_over(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, uint8_t poison, struct fp4_error *err)
 {
     size_t i;
 
-    for (i = 0; i < n; i++)
-        if (p[i] != POISON)
-            return false;
-    return true;
-}
-
-static int check_written(const struct backend_row *b, const struct tensor *t, struct fp4_error *err)
-{
-    size_t end = t->bytes + GUARD_BYTES;
-
-    if (!all_poison(t->data + t->bytes, GUARD_BYTES)) {
-        while (t->data[end - 1] == POISON)
-            end--;
-        return fp4_fail(err, FP4_EFORMAT, "backend '%s' wrote at least %zu bytes beyond the end of '%s' (%zu bytes)", b->name, end - t->bytes,
-                        t->name, t->bytes);
-    }
-    if (t->role == TENSOR_OUTPUT && !t->written)
-        return fp4_fail(err, FP4_EFORMAT, "backend '%s' did not produce the output '%s'", b->name, t->name);
-    if (t->written && t->bytes >= 16 && all_poison(t->data, t->bytes))
-        return fp4_fail(err, FP4_EFORMAT, "backend '%s' never wrote '%s': its %zu bytes are still the poison 0x%02x", b->name, t->name,
-                        t->bytes, POISON);
-    return 0;
-}
-
-int backend_run_prepared(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
-{
-    size_t i;
-
-    if (b->isolated && !worker_is_child)
-        return b->run(c, t, err);
     for (i = 0; i < t->count; i++)
-        if (t->t[i].role != TENSOR_INPUT && allocate(&t->t[i], err))
+        if (t->t[i].role != TENSOR_INPUT && allocate(&t->t[i], poison, err))
             return -1;
     if (b->run(c, t, err))
         return -1;
-    for (i = 0; i < t->count; i++)
-        if (t->t[i].role != TENSOR_INPUT && check_written(b, &t->t[i], err))
+    for (i = 0; i < t->count; i++) {
+        const struct tensor *o = &t->t[i];
+
+        if (o->role != TENSOR_INPUT && check_guard(b, o, poison, err))
             return -1;
+        if (o->role == TENSOR_OUTPUT && !o->written)
+            return fp4_fail(err, FP4_EFORMAT, "backend '%s' did not produce the output '%s'", b->name, o->name);
+        /* A second run finds less than that. */
+        if (o->role != TENSOR_INPUT && o->written && o->bytes >= 16 && all_poison(o->data, o->bytes, poison))
+            return fp4_fail(err, FP4_EFORMAT, "backend '%s' never wrote '%s': its %zu bytes are still the poison 0x%02x", b->name, o->name,
+                            o->bytes, poison);
+    }
     return 0;
+}
+
+/* ---- twice ------------------------------------------------------------------------------------------------------------------------------------ */
+
+/* Where two runs over different poison differ, bytes were never written, or the backend is not deterministic. */
+static int compare_runs(const struct backend_row *b, const struct tensor *first, const struct tensor *second, struct fp4_error *err)
+{
+    size_t unwritten = 0, differ = 0, at_unwritten = 0, at_differ = 0, i;
+
+    if (first->written != second->written)
+        return fp4_fail(err, FP4_EFORMAT, "backend '%s' produced '%s' in one of two runs only: not deterministic", b->name, first->name);
+    if (!first->written || memcmp(first->data, second->data, first->bytes) == 0)
+        return 0;
+    for (i = 0; i < first->bytes; i++) {
+        if (first->data[i] == second->data[i])
+            continue;
+        if (first->data[i] == POISON && second->data[i] == POISON_AGAIN)
+            at_unwritten = unwritten++ ? at_unwritten : i;
+        else
+            at_differ = differ++ ? at_differ : i;
+    }
+    if (differ)
+        return fp4_fail(err, FP4_EFORMAT, "two runs of backend '%s' differ in %zu of the %zu bytes of '%s', first in byte %zu: not deterministic",
+                        b->name, differ, first->bytes, first->name, at_differ);
+    if (unwritten == first->bytes)
+        return fp4_fail(err, FP4_EFORMAT, "backend '%s' never wrote '%s' (%zu bytes)", b->name, first->name, first->bytes);
+    return fp4_fail(err, FP4_EFORMAT, "backend '%s' never wrote %zu of the %zu bytes of '%s', first byte %zu", b->name, unwritten, first->bytes,
+                    first->name, at_unwritten);
+}
+
+static int run_again(const struct backend_row *b, const struct fp4_case *c, const struct case_tensors *t, struct fp4_error *err)
+{
+    struct case_tensors again = *t; /* the inputs are shared */
+    size_t i;
+    int status;
+
+    for (i = 0; i < again.count; i++)
+        if (again.t[i].role != TENSOR_INPUT)
+            again.t[i].data = NULL;
+    status = run_over(b, c, &again, POISON_AGAIN, err);
+    for (i = 0; i < again.count; i++) {
+        if (again.t[i].role == TENSOR_INPUT)
+            continue;
+        if (status == 0)
+            status = compare_runs(b, &t->t[i], &again.t[i], err);
+        free(again.t[i].data);
+    }
+    return status;
+}
+
+/* ---- one case ---------------------------------------------------------------------------------------------------------------------------------- */
+
+int backend_run_prepared(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+{
+    if (elsewhere(b))
+        return worker_run(b, c, t, err);
+    if (run_over(b, c, t, POISON, err))
+        return -1;
+    return b->isolated ? run_again(b, c, t, err) : 0;
 }
 
 int backend_run_case(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
@@ -80,6 +176,8 @@ int backend_canary(const struct backend_row *b, struct fp4_error *err)
     const struct tensor *codes, *scales;
     int status = -1;
 
+    if (elsewhere(b))
+        return 0; /* its workers have passed before they said that they can run */
     memset(&t, 0, sizeof t);
     if (case_parse("quantize/te/rn/1x16/f32/identity/1x32/s0", &c, err))
         return -1;

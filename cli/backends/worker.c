@@ -1,37 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The parent's side of worker.h. */
 #include "worker.h"
+
+#include "term.h"
+#include "worker_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define IN 3
-#define OUT 4
 #define WORDS_MAX 64
-#define WORKERS_MAX 16
-#define MESSAGE_MAX ((uint64_t)1 << 36)
-
-enum reply { REPLY_OK, REPLY_ERROR, REPLY_STICKY /* an error after which the worker has ended itself */ };
+#define POOLS_MAX 32
+#define START_SECONDS 60u /* at least: a driver may take long to wake a machine full of devices */
+#define START_ATTEMPTS 2  /* in a row, before a device is given up */
+#define PART_SECONDS 3    /* for a worker to end when it is told to */
+#define KILL_SECONDS 10   /* for a killed process to end: a driver may hold it until its device has stopped */
 
 struct worker {
     const struct backend_row *b;
+    unsigned device;
     pid_t pid;
-    int to, from;
-    bool alive;
+    int fd;
+    unsigned seconds; /* for the present answer */
+    double deadline;
+    bool alive;      /* pid and fd are valid */
+    bool introduced; /* alive, and the backend can run on the device */
+    bool busy;       /* some thread uses it; guarded by lock, as are the fields below */
+    bool given_up;
+    unsigned failures; /* to start, in a row */
+    uint64_t turn;
 };
 
-bool worker_is_child;
-static struct worker workers[WORKERS_MAX];
-static size_t worker_count;
+struct pool { /* the workers of a backend, one a device */
+    const struct backend_row *b;
+    struct worker workers[WORKER_DEVICES_MAX];
+    char described[256];
+    char given_up[sizeof ((struct fp4_error *)0)->msg]; /* why the last device was */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
+static struct pool pools[POOLS_MAX];
+static size_t pool_count;
+static uint64_t turns;
+
 static const char *words[WORDS_MAX];
 static size_t word_count;
-static unsigned timeout_seconds = 120;
+static unsigned devices[WORKER_DEVICES_MAX];
+static size_t device_count = 1;
+static unsigned timeout_seconds = WORKER_TIMEOUT_DEFAULT;
 
 int worker_argument(const char *word)
 {
@@ -41,29 +67,23 @@ int worker_argument(const char *word)
     return 0;
 }
 
+void worker_set_devices(const unsigned *list, size_t count)
+{
+    memcpy(devices, list, count * sizeof *list);
+    device_count = count;
+}
+
+size_t worker_device_count(void)
+{
+    return device_count;
+}
+
 void worker_set_timeout(unsigned seconds)
 {
     timeout_seconds = seconds;
 }
 
-/* ---- pipes ----------------------------------------------------------------------------------------------------------------------------- */
-
-static int write_all(int fd, const void *data, size_t size)
-{
-    const char *p = data;
-
-    while (size) {
-        ssize_t n = write(fd, p, size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        p += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
+/* ---- the end of a process ------------------------------------------------------------------------------------------------------------- */
 
 static double now(void)
 {
@@ -73,303 +93,503 @@ static double now(void)
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-enum got { GOT_ALL, GOT_END, GOT_TIMEOUT };
-
-/* deadline 0: waits for ever. */
-static enum got read_all(int fd, void *data, size_t size, double deadline)
+/* Waits for the process to end; false when it has not within that time. */
+static bool reap(struct worker *w, double seconds, int *status)
 {
-    char *p = data;
+    const struct timespec pause = { 0, 2000000 };
+    double until = now() + seconds;
 
-    while (size) {
-        struct pollfd wait = { fd, POLLIN, 0 };
-        int left = deadline > 0 ? (int)((deadline - now()) * 1000) : -1;
-        ssize_t n;
+    for (;;) {
+        pid_t ended = waitpid(w->pid, status, WNOHANG);
 
-        if (deadline > 0 && left <= 0)
-            return GOT_TIMEOUT;
-        if (poll(&wait, 1, left) == 0)
-            return GOT_TIMEOUT;
-        n = read(fd, p, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return GOT_END;
-        p += n;
-        size -= (size_t)n;
+        if (ended == w->pid)
+            return true;
+        if (ended < 0 && errno != EINTR) { /* someone else has: nothing is known of it */
+            *status = 0;
+            return true;
+        }
+        if (now() >= until)
+            return false;
+        nanosleep(&pause, NULL);
     }
-    return GOT_ALL;
 }
 
-/* ---- processes ---------------------------------------------------------------------------------------------------------------------------- */
-
-static void end_worker(struct worker *w)
+static void let_go(struct worker *w)
 {
+    close(w->fd);
+    w->alive = w->introduced = false;
+}
+
+static void kill_worker(struct worker *w)
+{
+    int status;
+
     if (!w->alive)
         return;
-    close(w->to);
-    close(w->from);
-    w->alive = false;
-    kill(w->pid, SIGKILL);
-    waitpid(w->pid, NULL, 0);
+    if (kill(-w->pid, SIGKILL)) /* with what it may have started itself */
+        kill(w->pid, SIGKILL);
+    if (!reap(w, KILL_SECONDS, &status))
+        term_note("the process %ld of backend '%s' was killed and has not ended after %d s", (long)w->pid, w->b->name, KILL_SECONDS);
+    let_go(w);
 }
 
-/* How a worker that closed its pipe ended. */
+/* The polite way: it reads the end of the requests, puts its things away and ends. */
+static void part_with(struct worker *w)
+{
+    int status;
+
+    if (!w->alive)
+        return;
+    shutdown(w->fd, SHUT_WR);
+    if (reap(w, PART_SECONDS, &status))
+        let_go(w);
+    else
+        kill_worker(w);
+}
+
+/* How a worker that closed its end of the socket ended. */
 static int explain_end(struct worker *w, struct fp4_error *err)
 {
     int status = 0;
 
-    close(w->to);
-    close(w->from);
-    w->alive = false;
-    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    if (!reap(w, PART_SECONDS, &status)) {
+        kill_worker(w);
+        return fp4_fail(err, FP4_EIO, "the process of backend '%s' closed its connection without ending, and was killed", w->b->name);
+    }
+    let_go(w);
     if (WIFSIGNALED(status))
-        return fp4_fail(err, FP4_EIO, "the process of backend '%s' died of signal %d (%s)", w->b->name, WTERMSIG(status),
-                        strsignal(WTERMSIG(status)));
-    return fp4_fail(err, FP4_EIO, "the process of backend '%s' ended with status %d", w->b->name, WEXITSTATUS(status));
+        return fp4_fail(err, FP4_EIO, "the process of backend '%s' died of signal %d (%s)%s", w->b->name, WTERMSIG(status),
+                        strsignal(WTERMSIG(status)), WTERMSIG(status) == SIGKILL ? ": someone, or the lack of memory, killed it" : "");
+    return fp4_fail(err, FP4_EIO, "the process of backend '%s' ended with status %d before it had answered", w->b->name, WEXITSTATUS(status));
 }
 
-static struct worker *worker_of(const struct backend_row *b)
+/* ---- the beginning of a process --------------------------------------------------------------------------------------------------------- */
+
+/* After fork in a program with threads: calls that are safe in a signal handler only. */
+static void become_worker(int fd, char *const *argv)
 {
-    size_t i;
+    uint32_t failure[2] = { WIRE_NO_EXEC, 0 };
+    int empty;
 
-    for (i = 0; i < worker_count; i++)
-        if (workers[i].b == b)
-            return &workers[i];
-    if (worker_count == WORKERS_MAX)
-        return NULL;
-    workers[worker_count].b = b;
-    return &workers[worker_count++];
-}
-
-static void become_worker(const struct backend_row *b, int in, int out)
-{
-    char *argv[WORDS_MAX + 4];
-    size_t n = 0, i;
-    int high_in = fcntl(in, F_DUPFD, 10), high_out = fcntl(out, F_DUPFD, 10);
-
-    dup2(high_in, IN);
-    dup2(high_out, OUT);
-    close(high_in);
-    close(high_out);
-    argv[n++] = (char *)(uintptr_t) "fp4check";
-    argv[n++] = (char *)(uintptr_t) "worker";
-    argv[n++] = (char *)(uintptr_t)b->name;
-    for (i = 0; i < word_count; i++)
-        argv[n++] = (char *)(uintptr_t)words[i];
-    argv[n] = NULL;
+    setpgid(0, 0);
+    signal(SIGTTOU, SIG_IGN); /* messages reach the terminal from another process group too */
+    dup2(fd, WORKER_FD);
+    empty = open("/dev/null", O_RDWR);
+    if (empty >= 0) {
+        dup2(empty, STDIN_FILENO);
+        if (fcntl(STDERR_FILENO, F_GETFD) < 0)
+            dup2(empty, STDERR_FILENO);
+        if (empty > WORKER_FD)
+            close(empty);
+    }
+    dup2(STDERR_FILENO, STDOUT_FILENO);
     execv("/proc/self/exe", argv);
+    failure[1] = (uint32_t)errno;
+    wire_send(WORKER_FD, failure, sizeof failure);
     _exit(127);
+}
+
+/* Descriptors beyond the standard ones, though these be closed, and closed in every process but this one. */
+static int socket_pair(int fd[2])
+{
+    int low[2], i, saved;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, low))
+        return -1;
+    for (i = 0; i < 2; i++)
+        fd[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 10);
+    saved = errno;
+    close(low[0]);
+    close(low[1]);
+    if (fd[0] >= 0 && fd[1] >= 0)
+        return 0;
+    if (fd[0] >= 0)
+        close(fd[0]);
+    if (fd[1] >= 0)
+        close(fd[1]);
+    errno = saved;
+    return -1;
 }
 
 static int start(struct worker *w, struct fp4_error *err)
 {
-    int to[2] = { -1, -1 }, from[2] = { -1, -1 };
+    char *argv[WORDS_MAX + 8], device[16];
+    size_t n = 0, i;
+    int fd[2];
 
-    if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC)) {
-        fp4_fail(err, FP4_EIO, "cannot make a pipe: %s", strerror(errno));
-        if (to[0] >= 0) {
-            close(to[0]);
-            close(to[1]);
-        }
-        return -1;
-    }
+    snprintf(device, sizeof device, "%u", w->device);
+    argv[n++] = (char *)(uintptr_t) "fp4check";
+    argv[n++] = (char *)(uintptr_t) "worker";
+    argv[n++] = (char *)(uintptr_t)w->b->name;
+    argv[n++] = (char *)(uintptr_t) "--device";
+    argv[n++] = device;
+    for (i = 0; i < word_count; i++)
+        argv[n++] = (char *)(uintptr_t)words[i];
+    argv[n] = NULL;
+    signal(SIGCHLD, SIG_DFL); /* whoever started this program may have left it ignored, and nothing would be known of a worker's end */
+    if (socket_pair(fd))
+        return fp4_fail(err, FP4_EIO, "cannot make a socket for a worker process: %s", strerror(errno));
     w->pid = fork();
     if (w->pid == 0)
-        become_worker(w->b, to[0], from[1]);
-    close(to[0]);
-    close(from[1]);
-    w->to = to[1];
-    w->from = from[0];
-    w->alive = w->pid > 0;
-    if (!w->alive) {
-        close(w->to);
-        close(w->from);
-        return fp4_fail(err, FP4_EIO, "cannot start a process: %s", strerror(errno));
+        become_worker(fd[1], argv);
+    close(fd[1]);
+    if (w->pid < 0) {
+        close(fd[0]);
+        return fp4_fail(err, FP4_EIO, "cannot start a worker process: %s", strerror(errno));
     }
-    signal(SIGPIPE, SIG_IGN); /* a dead worker is an error of its case, not of this process */
+    setpgid(w->pid, w->pid); /* here too: it may be killed before it has run */
+    w->fd = fd[0];
+    w->alive = true;
+    w->introduced = false;
     return 0;
 }
 
-/* Sends one request, "" for the availability, else a case name; reads the head of the answer. */
-static int ask(struct worker *w, const char *request, uint32_t *reply, double *deadline, struct fp4_error *err)
-{
-    uint32_t length = (uint32_t)strlen(request);
-    enum got got;
+/* ---- talking: on a failure the worker is ended, and *err says what happened ----------------------------------------------------------------- */
 
-    *deadline = now() + timeout_seconds;
-    if (write_all(w->to, &length, sizeof length) || write_all(w->to, request, length))
-        return explain_end(w, err);
-    got = read_all(w->from, reply, sizeof *reply, *deadline);
-    if (got == GOT_ALL)
-        return 0;
-    if (got == GOT_END)
-        return explain_end(w, err);
-    end_worker(w);
-    return fp4_fail(err, FP4_EIO, "backend '%s' gave no answer within %u s: its process was killed", w->b->name, timeout_seconds);
+enum waited { READY, LATE, INTERRUPTED };
+
+/* READY: there is something to read, or the end. What has come is read even when it is late: this process may have been stopped. */
+static enum waited wait_for(const struct worker *w)
+{
+    struct pollfd from = { w->fd, POLLIN, 0 };
+
+    for (;;) {
+        double left = w->deadline - now();
+
+        if (poll(&from, 1, left > 0.1 ? 100 : left > 0 ? 1 + (int)(1000 * left) : 0) > 0)
+            return READY;
+        if (term_interrupted)
+            return INTERRUPTED;
+        if (left <= 0)
+            return LATE;
+    }
 }
 
-static int read_text(struct worker *w, char *text, size_t size, double deadline)
+static int take(struct worker *w, void *data, size_t size, struct fp4_error *err)
+{
+    char *p = data;
+
+    while (size) {
+        enum waited waited = wait_for(w);
+        ssize_t n;
+
+        if (waited != READY) {
+            kill_worker(w);
+            if (waited == INTERRUPTED)
+                return fp4_fail(err, FP4_EIO, "interrupted");
+            return fp4_fail(err, FP4_EIO, "backend '%s' gave no answer within %u s: its process was killed", w->b->name,
+                            w->seconds);
+        }
+        n = recv(w->fd, p, size, MSG_DONTWAIT);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (n <= 0)
+            return explain_end(w, err);
+        p += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+static int nonsense(struct worker *w, struct fp4_error *err)
+{
+    kill_worker(w);
+    return fp4_fail(err, FP4_EIO, "the process of backend '%s' answered something else than was asked, and was killed", w->b->name);
+}
+
+static int take_text(struct worker *w, char *text, size_t size, struct fp4_error *err)
 {
     uint32_t length;
 
-    if (read_all(w->from, &length, sizeof length, deadline) != GOT_ALL || length >= size ||
-        read_all(w->from, text, length, deadline) != GOT_ALL)
+    if (take(w, &length, sizeof length, err))
         return -1;
+    if (length >= size)
+        return nonsense(w, err);
     text[length] = '\0';
+    return take(w, text, length, err);
+}
+
+static int ask(struct worker *w, const char *request, unsigned seconds, struct fp4_error *err)
+{
+    uint32_t length = (uint32_t)strlen(request);
+
+    w->seconds = seconds;
+    w->deadline = now() + seconds;
+    if (wire_send(w->fd, &length, sizeof length) || wire_send(w->fd, request, length))
+        return explain_end(w, err);
     return 0;
 }
 
-static int failed_answer(struct worker *w, uint32_t reply, double deadline, struct fp4_error *err)
+/* The head of the answer; a failure that the worker reports is a failure here. */
+static int take_head(struct worker *w, struct fp4_error *err)
 {
-    char text[400];
+    char text[WIRE_TEXT_MAX];
+    uint32_t reply, code;
 
-    if (read_text(w, text, sizeof text, deadline)) {
-        end_worker(w);
-        return fp4_fail(err, FP4_EIO, "backend '%s' broke off its answer", w->b->name);
-    }
-    if (reply == REPLY_STICKY)
-        end_worker(w);
-    return fp4_fail(err, FP4_EIO, "%s", text);
-}
-
-int worker_available(const struct backend_row *b, char *describe, size_t size, struct fp4_error *err)
-{
-    struct worker *w = worker_of(b);
-    uint32_t reply;
-    double deadline;
-
-    if (!w)
-        return fp4_fail(err, FP4_EIO, "too many backends");
-    if ((!w->alive && start(w, err)) || ask(w, "", &reply, &deadline, err))
+    if (take(w, &reply, sizeof reply, err))
         return -1;
-    if (reply != REPLY_OK)
-        return failed_answer(w, reply, deadline, err);
-    if (read_text(w, describe, size, deadline)) {
-        end_worker(w);
-        return fp4_fail(err, FP4_EIO, "backend '%s' broke off its answer", b->name);
+    if (reply == WIRE_OK)
+        return 0;
+    if ((reply != WIRE_FAILED && reply != WIRE_NO_EXEC) || take(w, &code, sizeof code, err))
+        return reply == WIRE_FAILED || reply == WIRE_NO_EXEC ? -1 : nonsense(w, err);
+    if (reply == WIRE_NO_EXEC) {
+        part_with(w);
+        return fp4_fail(err, FP4_EIO, "cannot start a worker process: /proc/self/exe: %s", strerror((int)code));
+    }
+    if (take_text(w, text, sizeof text, err))
+        return -1;
+    part_with(w);
+    return fp4_fail(err, (enum fp4_code)code, "%s", text);
+}
+
+static int begin_introduction(struct worker *w, struct fp4_error *err)
+{
+    return start(w, err) || ask(w, "", timeout_seconds > START_SECONDS ? timeout_seconds : START_SECONDS, err) ? -1 : 0;
+}
+
+static int end_introduction(struct worker *w, char *described, size_t size, struct fp4_error *err)
+{
+    if (take_head(w, err) || take_text(w, described, size, err))
+        return -1;
+    w->introduced = true;
+    return 0;
+}
+
+/* ---- the pool ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* With the lock held. */
+static struct pool *pool_of(const struct backend_row *b, struct fp4_error *err)
+{
+    struct pool *p;
+    size_t i;
+
+    for (i = 0; i < pool_count; i++)
+        if (pools[i].b == b)
+            return &pools[i];
+    if (pool_count == POOLS_MAX) {
+        fp4_fail(err, FP4_EIO, "more than %d backends with worker processes", POOLS_MAX);
+        return NULL;
+    }
+    p = &pools[pool_count++];
+    memset(p, 0, sizeof *p);
+    p->b = b;
+    for (i = 0; i < device_count; i++) {
+        p->workers[i].b = b;
+        p->workers[i].device = devices[i];
+    }
+    return p;
+}
+
+/* A worker for the calling thread alone: of those that are free the one that has rested longest, so that all devices take part. Waits for
+ * one when all are busy; NULL and the reason when no device is left. */
+static struct worker *claim(const struct backend_row *b, struct fp4_error *err)
+{
+    struct worker *best = NULL;
+    struct pool *p;
+    size_t i, left;
+
+    pthread_mutex_lock(&lock);
+    p = pool_of(b, err);
+    while (p && !best) {
+        for (i = left = 0; i < device_count; i++) {
+            struct worker *w = &p->workers[i];
+
+            left += !w->given_up;
+            if (!w->given_up && !w->busy && (!best || w->turn < best->turn))
+                best = w;
+        }
+        if (best) {
+            best->busy = true;
+            best->turn = ++turns;
+        } else if (left) {
+            pthread_cond_wait(&freed, &lock);
+        } else {
+            fp4_fail(err, FP4_EIO, "backend '%s' cannot be started any more: %.300s", b->name, p->given_up);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return best;
+}
+
+static void give_back(struct worker *w)
+{
+    pthread_mutex_lock(&lock);
+    w->busy = false;
+    pthread_cond_broadcast(&freed);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A worker could not be started, or its backend cannot run there now. */
+static void count_failure(struct worker *w, const struct fp4_error *err)
+{
+    pthread_mutex_lock(&lock);
+    if (++w->failures == START_ATTEMPTS && !term_interrupted) {
+        struct pool *p = pool_of(w->b, NULL);
+
+        w->given_up = true;
+        snprintf(p->given_up, sizeof p->given_up, "%s", err->msg);
+        term_note("device %u is left out for backend '%s': %s", w->device, w->b->name, err->msg);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* A running worker that was introduced: the one there is, or a fresh one. */
+static int make_ready(struct worker *w, struct fp4_error *err)
+{
+    char described[256];
+
+    if (w->alive) {
+        struct pollfd from = { w->fd, POLLIN, 0 };
+        struct fp4_error end;
+
+        if (poll(&from, 1, 0) == 0)
+            return 0;
+        if (recv(w->fd, described, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+            nonsense(w, &end);
+        else
+            explain_end(w, &end);
+        term_note("between two cases: %s", end.msg);
+    }
+    if (begin_introduction(w, err) || end_introduction(w, described, sizeof described, err)) {
+        count_failure(w, err);
+        return -1;
+    }
+    w->failures = 0;
+    return 0;
+}
+
+/* ---- what the others call ------------------------------------------------------------------------------------------------------------------ */
+
+static int introduce_all(struct pool *p, struct fp4_error *err)
+{
+    char described[256];
+    size_t i;
+
+    for (i = 0; i < device_count; i++) /* all at once: starting takes its time */
+        if (!p->workers[i].introduced && begin_introduction(&p->workers[i], err))
+            return -1;
+    for (i = 0; i < device_count; i++) {
+        if (p->workers[i].introduced)
+            continue;
+        if (end_introduction(&p->workers[i], described, sizeof described, err))
+            return device_count > 1 ? fp4_fail_in(err, "device %u", devices[i]) : -1;
+        if (i == 0)
+            snprintf(p->described, sizeof p->described, "%s", described);
+        else if (strcmp(p->described, described) != 0)
+            return fp4_fail(err, FP4_EUSAGE, "devices %u and %u are not of one kind (%.150s | %.150s): their results would be mixed in one dump",
+                            devices[0], devices[i], p->described, described);
     }
     return 0;
 }
 
-static int read_tensor(struct worker *w, struct tensor *t, double deadline, struct fp4_error *err)
+int worker_available(const struct backend_row *b, struct fp4_error *err)
+{
+    struct pool *p;
+    size_t i;
+    int status;
+
+    pthread_mutex_lock(&lock);
+    p = pool_of(b, err);
+    pthread_mutex_unlock(&lock);
+    if (!p)
+        return -1;
+    status = introduce_all(p, err);
+    for (i = 0; i < device_count && status; i++)
+        kill_worker(&p->workers[i]);
+    return status;
+}
+
+void worker_describe(const struct backend_row *b, char *text, size_t size)
+{
+    struct pool *p;
+    size_t i;
+
+    pthread_mutex_lock(&lock);
+    p = pool_of(b, NULL);
+    if (!p || !p->described[0]) {
+        snprintf(text, size, "not asked yet: `fp4check list backends` does");
+    } else {
+        snprintf(text, size, "device%s ", device_count > 1 ? "s" : "");
+        for (i = 0; i < device_count; i++)
+            snprintf(text + strlen(text), size - strlen(text), "%s%u", i ? "," : "", devices[i]);
+        snprintf(text + strlen(text), size - strlen(text), ": %s", p->described);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static int take_tensor(struct worker *w, struct tensor *t, struct fp4_error *err)
 {
     uint64_t bytes;
 
-    if (read_all(w->from, &bytes, sizeof bytes, deadline) != GOT_ALL)
-        return fp4_fail(err, FP4_EIO, "backend '%s' broke off its answer", w->b->name);
-    if (bytes == UINT64_MAX) /* not produced */
+    if (take(w, &bytes, sizeof bytes, err))
+        return -1;
+    if (bytes == UINT64_MAX)
         return 0;
-    if (bytes != t->bytes || bytes > MESSAGE_MAX)
-        return fp4_fail(err, FP4_EIO, "backend '%s' answered %llu bytes for '%s'", w->b->name, (unsigned long long)bytes, t->name);
+    if (bytes != t->bytes)
+        return nonsense(w, err);
     t->data = malloc(t->bytes ? t->bytes : 1);
-    if (!t->data)
+    if (!t->data) {
+        kill_worker(w); /* what it goes on to say has no place */
         return fp4_fail(err, FP4_EIO, "out of memory for %zu bytes of '%s'", t->bytes, t->name);
-    if (read_all(w->from, t->data, t->bytes, deadline) != GOT_ALL)
-        return fp4_fail(err, FP4_EIO, "backend '%s' broke off its answer", w->b->name);
+    }
+    if (take(w, t->data, t->bytes, err))
+        return -1;
     t->written = true;
     return 0;
 }
 
-int worker_run(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+static int run_on(struct worker *w, const char *name, struct case_tensors *t, struct fp4_error *err)
 {
-    struct worker *w = worker_of(b);
-    char name[CASE_NAME_MAX];
-    uint32_t reply;
-    double deadline;
+    uint32_t done;
     size_t i;
 
-    if (!w)
-        return fp4_fail(err, FP4_EIO, "too many backends");
-    case_name(c, name);
-    if ((!w->alive && start(w, err)) || ask(w, name, &reply, &deadline, err))
+    if (ask(w, name, timeout_seconds, err) || take_head(w, err))
         return -1;
-    if (reply != REPLY_OK)
-        return failed_answer(w, reply, deadline, err);
     for (i = 0; i < t->count; i++)
-        if (t->t[i].role != TENSOR_INPUT && read_tensor(w, &t->t[i], deadline, err)) {
-            end_worker(w);
+        if (t->t[i].role != TENSOR_INPUT && take_tensor(w, &t->t[i], err))
             return -1;
-        }
-    return 0;
+    if (take(w, &done, sizeof done, err))
+        return -1;
+    return done == WIRE_DONE ? 0 : nonsense(w, err);
+}
+
+int worker_run(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+{
+    char name[CASE_NAME_MAX];
+    struct worker *w;
+    int status = -1;
+
+    case_name(c, name);
+    while (status && (w = claim(b, err))) {
+        if (term_interrupted)
+            fp4_fail(err, FP4_EIO, "interrupted");
+        else
+            status = make_ready(w, err);
+        if (status)
+            give_back(w);
+        if (term_interrupted && status)
+            return -1;
+    }
+    if (status)
+        return -1;
+    status = run_on(w, name, t, err);
+    if (status && device_count > 1 && !term_interrupted)
+        term_note("on device %u: backend '%s', case '%s': %s", w->device, b->name, name, err->msg);
+    give_back(w);
+    return status;
 }
 
 void worker_stop_all(void)
 {
-    size_t i;
+    size_t i, k;
 
-    for (i = 0; i < worker_count; i++)
-        end_worker(&workers[i]);
-    worker_count = 0;
-}
-
-/* ---- the worker's side ------------------------------------------------------------------------------------------------------------------------ */
-
-static int put_text(uint32_t reply, const char *text)
-{
-    uint32_t length = (uint32_t)strlen(text);
-
-    return write_all(OUT, &reply, sizeof reply) || write_all(OUT, &length, sizeof length) || write_all(OUT, text, length) ? -1 : 0;
-}
-
-static int put_tensors(const struct case_tensors *t)
-{
-    uint32_t reply = REPLY_OK;
-    size_t i;
-
-    if (write_all(OUT, &reply, sizeof reply))
-        return -1;
-    for (i = 0; i < t->count; i++) {
-        uint64_t bytes = t->t[i].data && t->t[i].written ? t->t[i].bytes : UINT64_MAX;
-
-        if (t->t[i].role == TENSOR_INPUT)
-            continue;
-        if (write_all(OUT, &bytes, sizeof bytes) || (bytes != UINT64_MAX && write_all(OUT, t->t[i].data, t->t[i].bytes)))
-            return -1;
-    }
-    return 0;
-}
-
-/* 0 to go on, 1 after a sticky error, -1 when the parent is gone. */
-static int serve_one(const struct backend_row *b, const char *name)
-{
-    struct case_tensors t;
-    struct fp4_error err;
-    struct fp4_case c;
-    char text[256];
-    int status;
-
-    if (!*name) {
-        if (b->available(&err))
-            return put_text(REPLY_ERROR, err.msg);
-        b->describe(text, sizeof text);
-        return put_text(REPLY_OK, text);
-    }
-    memset(&t, 0, sizeof t);
-    if (case_parse(name, &c, &err) == 0 && backend_run_case(b, &c, &t, &err) == 0) {
-        status = put_tensors(&t);
-    } else {
-        /* After a failure the device may be beyond use: the parent starts a fresh process. */
-        status = put_text(REPLY_STICKY, err.msg) ? -1 : 1;
-    }
-    case_release(&t);
-    return status;
-}
-
-int worker_serve(const struct backend_row *b)
-{
-    uint32_t length;
-    char name[CASE_NAME_MAX];
-    int status = 0;
-
-    worker_is_child = true;
-    while (status == 0) {
-        if (read_all(IN, &length, sizeof length, 0) != GOT_ALL)
-            return 0;
-        if (length >= sizeof name || read_all(IN, name, length, 0) != GOT_ALL)
-            return 2;
-        name[length] = '\0';
-        status = serve_one(b, name);
-    }
-    return status > 0 ? 0 : 2;
+    for (i = 0; i < pool_count; i++)
+        for (k = 0; k < device_count; k++)
+            if (pools[i].workers[k].alive)
+                shutdown(pools[i].workers[k].fd, SHUT_WR);
+    for (i = 0; i < pool_count; i++)
+        for (k = 0; k < device_count; k++)
+            part_with(&pools[i].workers[k]);
+    pool_count = 0;
 }

@@ -110,29 +110,42 @@ static int write_golden(struct dump_file *fresh, const char *path, struct fp4_er
     return dump_close(w, err);
 }
 
-static int update_manifest(struct dump_file *fresh, const char *path, struct fp4_error *err)
+static const char *file_name(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Before the golden is written: a MANIFEST that cannot be read, or a name that it cannot hold, must not leave the two at odds. */
+static int open_manifest(const char *golden_path, char *path, size_t size, struct manifest *m, struct fp4_error *err)
+{
+    const char *name = file_name(golden_path);
+    size_t n = strlen(name);
+
+    if (n < 6 || strcmp(name + n - 5, ".json") != 0 || n >= sizeof m->rows->name || name[0] == '#' || strcspn(name, " \t\r\n\v\f") != n)
+        return fp4_fail(err, FP4_EUSAGE, "'%s': a golden's name ends in .json, has at most %zu characters, no blanks, and no # at its beginning",
+                        name, sizeof m->rows->name - 1);
+    snprintf(path, size, "%.*sMANIFEST", (int)(name - golden_path), golden_path);
+    return manifest_read(path, true, m, err);
+}
+
+static int update_manifest(struct dump_file *fresh, const char *golden_path, const char *path, struct manifest *m, struct fp4_error *err)
+{
     const char *command = opt.command ? opt.command : dump_provenance_text(fresh, "command");
     struct manifest_row row;
-    struct manifest m;
-    char manifest_path[4096];
-    int status;
+    char *c;
 
-    snprintf(manifest_path, sizeof manifest_path, "%.*sMANIFEST", (int)(name - path), path);
-    if (manifest_read(manifest_path, true, &m, err))
-        return -1;
     memset(&row, 0, sizeof row);
-    snprintf(row.name, sizeof row.name, "%s", name);
+    snprintf(row.name, sizeof row.name, "%s", file_name(golden_path));
     snprintf(row.command, sizeof row.command, "%s", command ? command : "unknown");
+    for (c = row.command; *c; c++)
+        if ((unsigned char)*c < ' ')
+            *c = ' '; /* a row is a line */
     row.cases = dump_count(fresh);
-    status = file_digest(path, &row.digest, err);
-    if (status == 0)
-        status = manifest_set(&m, &row, err);
-    if (status == 0)
-        status = manifest_write(manifest_path, &m, err);
-    manifest_release(&m);
-    return status;
+    if (file_digest(golden_path, &row.digest, err) || manifest_set(m, &row, err))
+        return -1;
+    return manifest_write(path, m, err);
 }
 
 /* ---- the command ----------------------------------------------------------------------------------------------------------------------------- */
@@ -168,7 +181,9 @@ static int bless(struct dump_file *fresh, const char *golden_path, int *status, 
 {
     const char *ci = getenv("CI");
     struct dump_file *golden = NULL;
-    bool changed = true, exists = access(golden_path, F_OK) == 0;
+    struct manifest m;
+    char manifest_path[4096];
+    bool changed = true, exists = access(golden_path, F_OK) == 0, written;
 
     if (check_fresh(fresh, err))
         return -1;
@@ -196,7 +211,11 @@ static int bless(struct dump_file *fresh, const char *golden_path, int *status, 
         printf("nothing was written: give --reason TEXT to accept this\n");
         return 0;
     }
-    if (write_golden(fresh, golden_path, err) || update_manifest(fresh, golden_path, err))
+    if (open_manifest(golden_path, manifest_path, sizeof manifest_path, &m, err))
+        return -1;
+    written = write_golden(fresh, golden_path, err) == 0 && update_manifest(fresh, golden_path, manifest_path, &m, err) == 0;
+    manifest_release(&m);
+    if (!written)
         return -1;
     printf("%s %s: %zu cases\n", exists ? "changed" : "wrote", golden_path, dump_count(fresh));
     *status = EXIT_PASS;

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "select.h"
 #include "term.h"
+#include "worker.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,11 +141,11 @@ static int list_backends(struct fp4_error *err)
     for (i = 0; i < fp4_backend_count; i++) {
         const struct backend_row *b = fp4_backends[i];
 
-        if (b->available(&reason)) {
+        if (backend_available(b, &reason)) {
             printf("%-10s cannot run here: %s\n", b->name, reason.msg);
             continue;
         }
-        b->describe(build, sizeof build);
+        backend_describe(b, build, sizeof build);
         printf("%-10s runs here: %s (%s)\n", b->name, b->help, build);
     }
     return 0;
@@ -222,6 +223,8 @@ static int list_main(int argc, char **argv)
         opt.cases = true;
     if (status == EXIT_PASS && !opt.cases && !opt.coverage && inputs_registered(&opt.select, &err))
         status = EXIT_TROUBLE;
+    if (status == EXIT_PASS && workers_set(&opt.select, &err))
+        status = EXIT_TROUBLE;
     for (i = 0; i < LISTS && status == EXIT_PASS; i++) {
         if (!*lists[i].flag)
             continue;
@@ -232,12 +235,14 @@ static int list_main(int argc, char **argv)
     }
     if (status != EXIT_PASS)
         term_error("list: %s", err.msg);
+    worker_stop_all();
     input_release_all();
     return status;
 }
 
 static struct option_row options[] = {
     CASE_OPTIONS(opt.select),
+    DEVICE_OPTION(opt.select),
     { "cases", 0, OPT_FLAG, NULL, "the names of the chosen cases (default)", NULL, &opt.cases },
     { "suites", 0, OPT_FLAG, NULL, "the suites and their sizes", NULL, &opt.suites },
     { "ops", 0, OPT_FLAG, NULL, "the operations", NULL, &opt.ops },

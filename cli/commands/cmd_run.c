@@ -4,6 +4,7 @@
 #include "dump.h"
 #include "select.h"
 #include "term.h"
+#include "worker.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -30,12 +31,13 @@ struct run {
     size_t keep;
     pthread_mutex_t lock;
     pthread_cond_t change;
-    pthread_mutex_t serial; /* backends that take one case at a time */
+    pthread_mutex_t serial; /* backends in this process that take one case at a time */
     size_t next, written, first;
     size_t jobs;            /* threads */
     size_t kept_errors;     /* cases that a resumed run took over and that had ended in an error */
     char **lines;           /* of finished cases, by case */
     struct tally tally[OP_COUNT][DUMP_RESULTS_MAX];
+    size_t broken;          /* backends that are here and failed their canary, or died of it */
     char first_error[640];
     bool stop;
 };
@@ -60,10 +62,10 @@ static void result_of(struct run *run, size_t b, const struct fp4_case *c, struc
         r->status = DUMP_SKIPPED;
         return;
     }
-    if (!row->threads)
+    if (!row->threads && !row->isolated) /* worker processes know themselves who is free */
         pthread_mutex_lock(&run->serial);
     ok = backend_run_prepared(row, c, t, err) == 0;
-    if (!row->threads)
+    if (!row->threads && !row->isolated)
         pthread_mutex_unlock(&run->serial);
     r->status = ok ? DUMP_OK : DUMP_ERROR;
     r->t = ok ? t : NULL;
@@ -110,7 +112,7 @@ static char *run_one(struct run *run, const struct fp4_case *c, struct dump_resu
             err[b] = input_error;
         if (opt.no_stages)
             drop_stages(&t[b]);
-        if (results[b].status == DUMP_ERROR) {
+        if (results[b].status == DUMP_ERROR && !term_interrupted) {
             pthread_mutex_lock(&run->lock);
             if (!run->first_error[0])
                 snprintf(run->first_error, sizeof run->first_error, "%s: %s: %s", name, results[b].backend, err[b].msg);
@@ -161,8 +163,13 @@ static void *worker(void *arg)
         pthread_mutex_unlock(&run->lock);
         text = run_one(run, &run->cases.items[i], results);
         pthread_mutex_lock(&run->lock);
-        count_up(run, run->cases.items[i].op, results);
-        run->lines[i] = text;
+        if (term_interrupted) { /* which makes errors of cases that a device had begun: they are for --resume */
+            run->stop = true;
+            free(text);
+        } else {
+            count_up(run, run->cases.items[i].op, results);
+            run->lines[i] = text;
+        }
         if (!text) {
             run->stop = true;
             snprintf(run->first_error, sizeof run->first_error, "out of memory");
@@ -236,6 +243,8 @@ static size_t job_count(size_t cases, struct fp4_error *err)
         fp4_fail(err, FP4_EUSAGE, "--jobs is a number from 1 to 256, not '%s'", opt.jobs);
         return 0;
     }
+    if (!opt.jobs && n < worker_device_count())
+        n = worker_device_count();
     return n < cases ? (size_t)n : cases ? cases : 1;
 }
 
@@ -369,7 +378,8 @@ static void check_backends(struct run *run)
     size_t b;
 
     for (b = 0; b < run->backend_count; b++) {
-        if (run->backends[b]->available(&err) || backend_canary(run->backends[b], &err)) {
+        if (backend_available(run->backends[b], &err) || backend_canary(run->backends[b], &err)) {
+            run->broken += err.code != FP4_ESUPPORT;
             snprintf(run->unavailable[b], sizeof run->unavailable[b], "%s", err.msg);
             term_note("backend '%s' cannot run: %s", run->backends[b]->name, err.msg);
         }
@@ -389,6 +399,8 @@ static void join_command(char *text, size_t size)
         snprintf(text + strlen(text), size - strlen(text), " --op %s", opt.select.ops.items[i]);
     for (i = 0; i < opt.select.backends.count; i++)
         snprintf(text + strlen(text), size - strlen(text), " --backend %s", opt.select.backends.items[i]);
+    if (opt.select.device)
+        snprintf(text + strlen(text), size - strlen(text), " --device %s", opt.select.device);
     if (opt.bytes)
         snprintf(text + strlen(text), size - strlen(text), " --bytes %s", opt.bytes);
 }
@@ -444,7 +456,7 @@ static int run_cases(struct run *run, const struct selection *sel, struct fp4_er
     h.shards = sel->shards ? sel->shards : 1;
     h.seed = sel->seed;
     for (b = 0; b < run->backend_count; b++) {
-        run->backends[b]->describe(builds[b], sizeof builds[b]);
+        backend_describe(run->backends[b], builds[b], sizeof builds[b]);
         h.backends[h.backend_count++] = run->backends[b]->name;
         h.provenance.builds[b].backend = run->backends[b]->name;
         h.provenance.builds[b].build = builds[b];
@@ -482,7 +494,9 @@ static int report(struct run *run, FILE *out, double seconds)
         term_error("run: nothing ran: every case was skipped");
         return EXIT_TROUBLE;
     }
-    return EXIT_PASS;
+    if (run->broken)
+        term_error("run: %zu of the backends cannot be believed: see above", run->broken);
+    return run->broken ? EXIT_DIFFERS : EXIT_PASS;
 }
 
 static double seconds_now(void)
@@ -501,7 +515,7 @@ static int prepare(struct run *run, struct selection *sel, struct fp4_error *err
         return fp4_fail(err, FP4_EUSAGE, "--output is the name of a file or -, not ''");
     if (opt.stages && opt.no_stages)
         return fp4_fail(err, FP4_EUSAGE, "--stages and --no-stages exclude each other");
-    if (bytes_option(&run->keep, err) || cases_selected(&opt.select, &run->cases, sel, err) ||
+    if (bytes_option(&run->keep, err) || workers_set(&opt.select, err) || cases_selected(&opt.select, &run->cases, sel, err) ||
         backends_selected(&opt.select, run->backends, DUMP_RESULTS_MAX, &run->backend_count, err))
         return -1;
     run->jobs = job_count(run->cases.count, err);
@@ -539,6 +553,7 @@ static int run_main(int argc, char **argv)
     } else {
         term_error("run: %s", err.msg);
     }
+    worker_stop_all();
     free(run.lines);
     case_list_release(&run.cases);
     input_release_all();
@@ -548,6 +563,8 @@ static int run_main(int argc, char **argv)
 static struct option_row options[] = {
     CASE_OPTIONS(opt.select),
     BACKEND_OPTION(opt.select),
+    DEVICE_OPTION(opt.select),
+    TIMEOUT_OPTION(opt.select),
     { "output", 'o', OPT_STRING, "FILE", "write the dump here (- is standard output)", "file", &opt.output },
     { "bytes", 0, OPT_STRING, "N|none|all", "keep the bytes of outputs of at most N bytes beside their digests (4096)", "none all",
       &opt.bytes },
@@ -566,10 +583,13 @@ struct command cmd_run = {
                 "  fp4check run --suite smoke --backend ref -o ref.json     # a minute's check of the reference\n"
                 "  fp4check run --case 'quantize/te/sr/*' --bytes all -o sr.json\n"
                 "  fp4check run --input model.safetensors:layer.0.weight -o weight.json\n"
+                "  fp4check run --backend soft --device 0,1 -o soft.json    # two GPUs share the cases\n"
                 "  fp4check run --suite full --shard 2/8 -o part2.json      # the second of eight machines\n",
     .notes = "The dump holds digests of all inputs, outputs and stages, and the bytes of small outputs. It is written to FILE.partial and\n"
              "renamed when it is whole; an interrupted run leaves FILE.partial, which --resume continues.\n"
-             "Exit status: 0 every case ran, 1 a case ended in an error, 2 trouble (or nothing ran).",
+             "A case that crashes its kernel, hangs or writes where it must not costs that case: it is an error with the reason, and the next\n"
+             "one gets a fresh process.\n"
+             "Exit status: 0 every case ran, 1 a case ended in an error or a backend failed its canary, 2 trouble (or nothing ran).",
     .options = options,
     .run = run_main,
 };

@@ -5,6 +5,7 @@
 #include "dump.h"
 #include "select.h"
 #include "term.h"
+#include "worker.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -381,7 +382,7 @@ static int compute(const struct fp4_case *c, struct case_tensors *t, struct fp4_
 
     if (!b)
         return fp4_fail(err, FP4_EUSAGE, "unknown backend '%s'; `fp4check list backends` has them", opt.backend);
-    if (b->available(err) || b->supports(c, err))
+    if (backend_available(b, err) || b->supports(c, err))
         return fp4_fail_in(err, "backend '%s'", b->name);
     return backend_run_case(b, c, t, err);
 }
@@ -395,7 +396,7 @@ static int show_case(const char *text, struct fp4_error *err)
     int status = -1;
 
     memset(&t, 0, sizeof t);
-    if (inputs_registered(&opt.select, err) || window_option(opt.rows, "rows", &w.r0, &w.r1, err) ||
+    if (workers_set(&opt.select, err) || inputs_registered(&opt.select, err) || window_option(opt.rows, "rows", &w.r0, &w.r1, err) ||
         window_option(opt.cols, "cols", &w.c0, &w.c1, err) || case_parse(text, &c, err))
         return -1;
     case_name(&c, name);
@@ -423,6 +424,7 @@ static int show_main(int argc, char **argv)
         term_error("show: %s", err.msg);
         status = EXIT_TROUBLE;
     }
+    worker_stop_all();
     input_release_all();
     return status;
 }
@@ -430,6 +432,7 @@ static int show_main(int argc, char **argv)
 static struct option_row options[] = {
     { "backend", 'b', OPT_STRING, "NAME", "backend that computes the case (ref), or whose result of the dump is shown", "backend",
       &opt.backend },
+    DEVICE_OPTION(opt.select),
     { "dump", 'd', OPT_STRING, "FILE", "show what a dump holds instead of computing", "file", &opt.dump },
     { "rows", 'r', OPT_STRING, "A[:B]", "rows (lines of a transposed output) A up to but not including B (0:2)", NULL, &opt.rows },
     { "cols", 'k', OPT_STRING, "A[:B]", "columns, or packed positions (0:16)", NULL, &opt.cols },

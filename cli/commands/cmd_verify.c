@@ -5,6 +5,7 @@
 #include "manifest.h"
 #include "select.h"
 #include "term.h"
+#include "worker.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -79,6 +80,10 @@ static int verify_case(struct diff_run *run, struct dump_file *f, size_t i, cons
         return 0;
     }
     status = compute(b, recorded.name, &t, &view, err);
+    if (status == 0 && term_interrupted) { /* not an error of the case */
+        case_view_release(&view);
+        status = fp4_fail(err, FP4_EIO, "interrupted");
+    }
     if (status == 0) {
         golden = (struct diff_side){ run->heading.a.label, dump_path(f), golden_backend, &recorded,
                                      dump_case_result_find(&recorded, golden_backend) };
@@ -136,7 +141,7 @@ static int verify_pair(struct verify *v, struct dump_file *f, const char *golden
     memset(&h, 0, sizeof h);
     snprintf(golden_label, sizeof golden_label, "%s:%s", dump_path(f), golden_backend);
     snprintf(here_label, sizeof here_label, "here:%s", b->name);
-    b->describe(build, sizeof build);
+    backend_describe(b, build, sizeof build);
     h.a = (struct diff_heading_side){ .label = golden_label, .path = dump_path(f), .backend = golden_backend, .suite = dump_suite(f),
                                       .tool = dump_provenance_text(f, "tool"), .os = dump_provenance_text(f, "os"),
                                       .arch = dump_provenance_text(f, "arch"), .build = dump_provenance_build(f, golden_backend),
@@ -258,7 +263,7 @@ static int check_backends(struct verify *v, struct fp4_error *err)
     size_t i;
 
     for (i = 0; i < v->backend_count; i++)
-        if (v->backends[i]->available(err) || backend_canary(v->backends[i], err))
+        if (backend_available(v->backends[i], err) || backend_canary(v->backends[i], err))
             return fp4_fail_in(err, "backend '%s'", v->backends[i]->name);
     if (v->backend_count == 0)
         return fp4_fail(err, FP4_EUSAGE, "no backend can run here");
@@ -272,7 +277,7 @@ static int verify_all(struct verify *v, int argc, char **argv, struct fp4_error 
     if (argc == 0)
         return fp4_fail(err, FP4_EUSAGE, "needs a folder with a MANIFEST, or dumps: fp4check verify golden/");
     v->reports->command = "verify";
-    if (compare_policy(&opt.compare, &v->policy, err) || inputs_registered(&opt.select, err) ||
+    if (compare_policy(&opt.compare, &v->policy, err) || workers_set(&opt.select, err) || inputs_registered(&opt.select, err) ||
         backends_selected(&opt.select, v->backends, DUMP_RESULTS_MAX, &v->backend_count, err) || check_backends(v, err) ||
         compare_reports(&opt.compare, v->reports, err)) {
         report_drop(v->reports);
@@ -303,6 +308,7 @@ static int verify_main(int argc, char **argv)
         term_error("verify: %s", err.msg);
         v.exit_status = EXIT_TROUBLE;
     }
+    worker_stop_all();
     free(v.reports);
     input_release_all();
     return v.exit_status;
@@ -310,6 +316,8 @@ static int verify_main(int argc, char **argv)
 
 static struct option_row options[] = {
     BACKEND_OPTION(opt.select),
+    DEVICE_OPTION(opt.select),
+    TIMEOUT_OPTION(opt.select),
     { "case", 'c', OPT_LIST, "GLOB", "only cases whose name matches", NULL, &opt.select.cases },
     { "op", 0, OPT_LIST, "OP", "only cases of this operation", "op", &opt.select.ops },
     { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that cases named file-... were made from", "file", &opt.select.inputs },

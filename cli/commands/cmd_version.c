@@ -19,7 +19,7 @@ static int version_main(int argc, char **argv)
     }
     printf("fp4check %s\n", FP4_VERSION);
     for (i = 0; i < fp4_backend_count; i++) {
-        fp4_backends[i]->describe(build, sizeof build);
+        backend_describe(fp4_backends[i], build, sizeof build);
         printf("backend %s: %s\n", fp4_backends[i]->name, build);
     }
     printf("libraries: cJSON %s, xxHash %d.%d.%d, zstd %s\n", cJSON_Version(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE,

@@ -126,9 +126,88 @@ static int unknown_backend(const char *name, struct fp4_error *err)
     return fp4_fail(err, FP4_EUSAGE, "unknown backend '%s'; there are: %s", name, known);
 }
 
+static int device_from_text(const char **text, unsigned *out)
+{
+    char *end;
+    unsigned long v;
+
+    if (**text < '0' || **text > '9')
+        return -1;
+    errno = 0;
+    v = strtoul(*text, &end, 10);
+    if (errno || v > 9999)
+        return -1;
+    *text = end;
+    *out = (unsigned)v;
+    return 0;
+}
+
+static int devices_from_text(const char *text, struct fp4_error *err)
+{
+    unsigned devices[WORKER_DEVICES_MAX];
+    const char *at = text;
+    size_t count = 0, i;
+
+    for (;;) {
+        if (count == WORKER_DEVICES_MAX)
+            return fp4_fail(err, FP4_EUSAGE, "--device: at most %d devices", WORKER_DEVICES_MAX);
+        if (device_from_text(&at, &devices[count]) || (*at != ',' && *at))
+            return fp4_fail(err, FP4_EUSAGE, "--device is a device or several, such as 0 or 0,1, not '%s'", text);
+        for (i = 0; i < count; i++)
+            if (devices[i] == devices[count])
+                return fp4_fail(err, FP4_EUSAGE, "--device: device %u is given twice", devices[i]);
+        count++;
+        if (!*at)
+            break;
+        at++;
+    }
+    worker_set_devices(devices, count);
+    return 0;
+}
+
+int workers_set(const struct case_options *o, struct fp4_error *err)
+{
+    uint64_t seconds;
+
+    if (o->device && devices_from_text(o->device, err))
+        return -1;
+    if (o->timeout) {
+        if (u64_from_text(o->timeout, &seconds) || seconds < 1 || seconds > 1000000)
+            return fp4_fail(err, FP4_EUSAGE, "--timeout is a number of seconds from 1 to 1000000, not '%s'", o->timeout);
+        worker_set_timeout((unsigned)seconds);
+    }
+    return 0;
+}
+
+/* All that belong here. Devices that somebody asked for and no backend can use are an error, with the first reason why. */
+static int backends_here(const struct case_options *o, const struct backend_row **out, size_t capacity, size_t *count, struct fp4_error *err)
+{
+    struct fp4_error reason, first;
+    size_t i, on_device = 0;
+
+    first.code = FP4_OK;
+    for (i = 0; i < fp4_backend_count && *count < capacity; i++) {
+        const struct backend_row *b = fp4_backends[i];
+
+        if (backend_available(b, &reason) == 0 || (reason.code != FP4_ESUPPORT && reason.code != FP4_EUSAGE)) {
+            out[(*count)++] = b;
+            on_device += b->isolated;
+        } else if (reason.code == FP4_EUSAGE) {
+            *err = reason;
+            return fp4_fail_in(err, "--device %s: backend '%s'", o->device ? o->device : "", b->name);
+        } else if (first.code == FP4_OK) {
+            first = reason;
+            fp4_fail_in(&first, "backend '%s'", b->name);
+        }
+    }
+    if (o->device && !on_device)
+        return fp4_fail(err, FP4_EUSAGE, "--device %s: no backend can run there (%s)", o->device,
+                        first.code ? first.msg : "none of this build uses a device");
+    return 0;
+}
+
 int backends_selected(const struct case_options *o, const struct backend_row **out, size_t capacity, size_t *count, struct fp4_error *err)
 {
-    struct fp4_error reason;
     size_t i, k;
 
     *count = 0;
@@ -145,10 +224,8 @@ int backends_selected(const struct case_options *o, const struct backend_row **o
             return fp4_fail(err, FP4_EUSAGE, "at most %zu backends in one run", capacity);
         out[(*count)++] = b;
     }
-    if (o->backends.count)
-        return 0;
-    for (i = 0; i < fp4_backend_count && *count < capacity; i++)
-        if (fp4_backends[i]->available(&reason) == 0)
-            out[(*count)++] = fp4_backends[i];
-    return 0;
+    for (i = 0; i < *count && o->device; i++)
+        if (out[i]->isolated && backend_available(out[i], err))
+            return fp4_fail_in(err, "--device %s: backend '%s'", o->device, out[i]->name);
+    return o->backends.count ? 0 : backends_here(o, out, capacity, count, err);
 }

@@ -7,7 +7,7 @@
 #include "options.h"
 
 struct case_options {
-    const char *suite, *shard, *seed;
+    const char *suite, *shard, *seed, *device, *timeout;
     struct string_list cases, ops, inputs, backends;
 };
 
@@ -23,12 +23,22 @@ struct case_options {
 #define BACKEND_OPTION(o)                                                                                                                  \
     { "backend", 'b', OPT_LIST, "NAME", "backend to run; default: all that can run here", "backend", &(o).backends }
 
+#define DEVICE_OPTION(o)                                                                                                                   \
+    { "device", 0, OPT_STRING, "LIST", "device, or devices of one kind that share the cases: 0,1 (0)", NULL, &(o).device }
+
+#define TIMEOUT_OPTION(o)                                                                                                                  \
+    { "timeout", 0, OPT_STRING, "SECONDS", "seconds that a case may take on a device before it is given up (120)", NULL, &(o).timeout }
+
 /* Registers --input files, reads --shard and --seed, expands the cases. With --input and no --suite, --case or --op the cases are one
  * quantize case and one rht-quantize case (where the shape allows) for each tensor. */
 int cases_selected(const struct case_options *o, struct case_list *out, struct selection *used, struct fp4_error *err);
 int inputs_registered(const struct case_options *o, struct fp4_error *err);
 
-/* The backends asked for (or all that are available). Names a backend that does not exist: an error. */
+/* Reads --device and --timeout, for worker.h. */
+int workers_set(const struct case_options *o, struct fp4_error *err);
+
+/* The backends asked for, or all that belong on this machine, one that is here but broken among them: who runs them says so. An error: the
+ * name of a backend that does not exist; devices asked for by --device that no backend can use. */
 int backends_selected(const struct case_options *o, const struct backend_row **out, size_t capacity, size_t *count, struct fp4_error *err);
 
 int u64_from_text(const char *text, uint64_t *out); /* decimal or 0x...; -1 when it is neither */

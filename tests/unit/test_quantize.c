@@ -299,6 +299,33 @@ Test(quantize, te_fast_math_nearest_and_stochastic)
     }
 }
 
+/* TE 10.24: the fast coefficient is bf16(S_enc / sf), not bf16(1 / (sf * (1 / S_enc))). The two differ for one pair of amax
+ * and scale in some ten thousand, so such pairs are searched for. */
+Test(quantize, te_fast_math_divides_the_global_scale_by_the_block_scale)
+{
+    static const size_t size[2] = { 32, 32 };
+    const struct fp4_quantize_params p = params(FP4_RECIPE_TE_FAST, FP4_BF16, size);
+    struct slow_random g = { 41 };
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < 100000 && found < 10; i++) {
+        const float amax = slow_draw_uniform(&g, 1.0F, 4.0F);
+        const float s_enc = slow_global_scale(FP4_RECIPE_TE, amax, 448);
+        const float sf = (float)slow_e4m3_value(8 + slow_draw(&g) % 119);
+        const float direct = slow_div(s_enc, sf);
+        const float detour = slow_div(1.0F, slow_mul(sf, slow_div(1.0F, s_enc)));
+        uint16_t x[32 * 32];
+
+        if (slow_bf16(direct) == slow_bf16(detour))
+            continue;
+        found++;
+        for (size_t k = 0; k < 32 * 32; k++)
+            x[k] = (uint16_t)slow_bf16((k % 16 == 5 ? 6.0F : slow_draw_uniform(&g, -6.0F, 6.0F)) * (sf / s_enc));
+        check_case("bf16 coefficient", &p, x, ROW | COL, (struct given){ &amax, &amax, NULL, NULL });
+    }
+    cr_assert_eq(found, 10u, "only %u pairs found", found);
+}
+
 Test(quantize, row_scaled_with_both_outputs)
 {
     struct slow_random g = { 33 };

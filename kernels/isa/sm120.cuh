@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sm120.cuh: consumer Blackwell: cvt.rn.satfinite.e2m1x2 by hardware (sm_120a, sm_121a; also sm_100a, sm_103a, to be compared on the same
+ * card), no cvt.rs: stochastic rounding is a polyfill that equals a chosen rs-model.
+ */
+#ifndef FP4_ISA_SM120_CUH
+#define FP4_ISA_SM120_CUH
+
+#include "common.cuh"
+
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL) || defined(__CUDA_ARCH_FEAT_SM120_ALL) || \
+    defined(__CUDA_ARCH_FEAT_SM121_ALL)
+#define FP4_HAS_CVT_RN_E2M1 1
+#endif
+
+struct isa_sm120 {
+#ifdef FP4_HAS_CVT_RN_E2M1
+    static constexpr bool available = true;
+#else
+    static constexpr bool available = false;
+#endif
+    static constexpr bool native_rs = false;
+
+    /* cvt.rn.satfinite.e2m1x2.f32 (PTX 8.6; sm_100a, sm_120a and their families), twice: the second operand goes to the low nibble. */
+    static __device__ __forceinline__ uint32_t cvt_rn_e2m1x4(float v0, float v1, float v2, float v3)
+    {
+#ifdef FP4_HAS_CVT_RN_E2M1
+        uint32_t r;
+
+        asm("{\n"
+            "  .reg .b8 lo, hi;\n"
+            "  cvt.rn.satfinite.e2m1x2.f32 lo, %2, %1;\n"
+            "  cvt.rn.satfinite.e2m1x2.f32 hi, %4, %3;\n"
+            "  mov.b32 %0, {lo, hi, lo, hi};\n"
+            "}"
+            : "=r"(r)
+            : "f"(v0), "f"(v1), "f"(v2), "f"(v3));
+        return r & 0xFFFFu;
+#else
+        return 0;
+#endif
+    }
+
+    /* Integer steps for every rs-model. Rule trunc, the one that is measured, packs its codes as cheaply as two cvt.rn would: those need
+     * four values widened to binary32 and scaled back first, twice the instructions (`make sass` counts). */
+    static __device__ __forceinline__ uint32_t cvt_rs_e2m1x4(int rule, int map, float v0, float v1, float v2, float v3,
+                                                             uint32_t rbits)
+    {
+        return isa_rs_soft_x4(rule, map, v0, v1, v2, v3, rbits);
+    }
+};
+
+#endif
