@@ -9,23 +9,33 @@
 
 #include "quantize_block.cuh"
 
-/* The larger magnitude of each half. */
-template <bool KEEP_NAN> __device__ __forceinline__ uint32_t abs_max16(const uint32_t w[8])
+/* What the maximum of a block says: its value as the recipe wants it, and whether a NaN is in the block. */
+struct block_max {
+    float amax;
+    bool nan;
+};
+
+/* From the NaN-propagating maximum of a block, in the low half of pair. Without KEEP_NAN a NaN is dropped, which is rare and done again. */
+template <bool KEEP_NAN> __device__ __forceinline__ struct block_max block_max_of(uint32_t pair, const float x[16])
+{
+    struct block_max m = { __uint_as_float(pair << 16 & 0x7FFFFFFFu), (pair & 0x7FFFu) > 0x7F80u };
+
+    if (!KEEP_NAN && m.nan) {
+        m.amax = 0.0f;
+        for (int i = 0; i < 16; i++)
+            m.amax = fmaxf(m.amax, fabsf(x[i]));
+    }
+    return m;
+}
+
+__device__ __forceinline__ uint32_t abs_max16(const uint32_t w[8])
 {
     uint32_t acc = 0;
 
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        acc = KEEP_NAN ? isa_max_nan_bf16x2(acc, w[i] & 0x7FFF7FFFu) : isa_max_bf16x2(acc, w[i] & 0x7FFF7FFFu);
-    return acc;
-}
-
-template <bool KEEP_NAN> __device__ __forceinline__ float block_amax16(const uint32_t w[8])
-{
-    uint32_t pair = abs_max16<KEEP_NAN>(w);
-
-    pair = KEEP_NAN ? isa_max_nan_bf16x2(pair, pair >> 16) : isa_max_bf16x2(pair, pair >> 16);
-    return __uint_as_float(pair << 16);
+        acc = isa_abs_max_nan_bf16x2(acc, w[i]);
+    return isa_abs_max_nan_bf16x2(acc, acc >> 16);
 }
 
 /* Scale byte and element scale of a block maximum (TE 3.2, RHT 2.2). */
@@ -40,16 +50,16 @@ template <bool KEEP_NAN> __device__ __forceinline__ uint32_t scale16(const struc
 }
 
 template <typename ISA, bool SR>
-__device__ __forceinline__ uint32_t codes8(const uint32_t w[4], float e, int rule, int map, uint32_t word0, uint32_t word1)
+__device__ __forceinline__ uint32_t codes8(const float x[8], float e, bool small, int rule, int map, uint32_t word0, uint32_t word1)
 {
     float y[8];
     uint32_t low, high;
 
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        y[2 * i] = fp4a_mul(__uint_as_float(w[i] << 16), e);
-        y[2 * i + 1] = fp4a_mul(__uint_as_float(w[i] & 0xFFFF0000u), e);
-    }
+    for (int i = 0; i < 8; i++)
+        y[i] = fp4a_mul(x[i], e);
+    if (!SR && small)
+        return ISA::cvt_rn_e2m1x8_small(y);
     low = SR ? ISA::cvt_rs_e2m1x4(rule, map, y[0], y[1], y[2], y[3], word0) : ISA::cvt_rn_e2m1x4(y[0], y[1], y[2], y[3]);
     high = SR ? ISA::cvt_rs_e2m1x4(rule, map, y[4], y[5], y[6], y[7], word1) : ISA::cvt_rn_e2m1x4(y[4], y[5], y[6], y[7]);
     return __byte_perm(low, high, 0x5410);
@@ -57,16 +67,27 @@ __device__ __forceinline__ uint32_t codes8(const uint32_t w[4], float e, int rul
 
 /* All of it. words: the four random words in packed order. */
 template <typename ISA, bool SR, bool KEEP_NAN>
-__device__ __forceinline__ uint2 encode16(const uint32_t w[8], const struct chain_globals &g, float block_amax, int rule, int map,
+__device__ __forceinline__ uint2 encode16(const float x[16], const struct chain_globals &g, struct block_max m, int rule, int map,
                                           const uint32_t words[4], uint8_t *scale)
 {
     float e;
     uint2 codes;
+    bool small;
 
-    *scale = (uint8_t)scale16<KEEP_NAN>(g, block_amax, &e);
-    codes.x = codes8<ISA, SR>(w, e, rule, map, SR ? words[0] : 0, SR ? words[1] : 0);
-    codes.y = codes8<ISA, SR>(w + 4, e, rule, map, SR ? words[2] : 0, SR ? words[3] : 0);
+    *scale = (uint8_t)scale16<KEEP_NAN>(g, m.amax, &e);
+    small = !m.nan && fp4a_mul(m.amax, e) < 7.0f;
+    codes.x = codes8<ISA, SR>(x, e, small, rule, map, SR ? words[0] : 0, SR ? words[1] : 0);
+    codes.y = codes8<ISA, SR>(x + 8, e, small, rule, map, SR ? words[2] : 0, SR ? words[3] : 0);
     return codes;
+}
+
+__device__ __forceinline__ void widen16(const uint32_t w[8], float x[16])
+{
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        x[2 * i] = __uint_as_float(w[i] << 16);
+        x[2 * i + 1] = __uint_as_float(w[i] & 0xFFFF0000u);
+    }
 }
 
 /* Whether nothing but codes and scales is asked for. */

@@ -15,6 +15,7 @@
 #define FP4KERNELS_H
 
 #include "fp4ref.h"
+#include "fp4second.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -93,6 +94,12 @@ int fp4k_philox(const uint64_t *d_seed, const uint64_t *d_subsequence, const uin
 /* The same words from the toolkit's own device header (curand_init, curand): what fp4k_philox is compared with. 10 rounds, as cuRAND. */
 int fp4k_philox_curand_header(const uint64_t *d_seed, const uint64_t *d_subsequence, const uint64_t *d_offset, size_t n, size_t words,
                               uint32_t *d_out, void *stream);
+
+/* Inputs (first + i) * stride, i < count, of a sweep (fp4second.h) through the ISA layer, compared on the device with the second
+ * formulation; adds to *d_out. model: rule and map of FP4X_RS_BYTES and FP4X_RS_MAP. sm100 has no rule and no map of its own: its
+ * outputs are held against the given model. count is at most 2^38; some 2^28 make a launch that ends within a second or so. */
+int fp4k_exhaustive(enum fp4k_isa isa, enum fp4x_sweep sweep, struct fp4_rs_model model, uint64_t first, uint64_t count, uint32_t stride,
+                    struct fp4x_result *d_out, void *stream);
 
 #ifdef __cplusplus
 }

@@ -16,6 +16,17 @@ static inline unsigned grid_for(size_t items, unsigned threads)
     return (unsigned)(blocks > 0x7FFFFFFFu ? 0x7FFFFFFFu : blocks ? blocks : 1);
 }
 
+/* As many blocks of a kernel that walks over tiles as fit on the device at once. */
+template <typename F> static unsigned resident_blocks(F kernel, int threads, unsigned tiles)
+{
+    int device = 0, sms = 1, each = 1;
+
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0);
+    return (unsigned)(sms * each) < tiles ? (unsigned)(sms * each) : tiles;
+}
+
 /* Calls F<ISA>(arguments) for a run-time ISA. */
 #define FP4_BY_ISA(isa, CALL)                                                                                                              \
     do {                                                                                                                                   \

@@ -46,10 +46,12 @@ __device__ __forceinline__ void encode_row_block(const struct direction_args &d,
 {
     uint32_t words[4] = { 0, 0, 0, 0 };
     size_t at = (size_t)r * d.blocks + b;
+    float v[16];
 
     if (SR)
         tuned_row_words(d, r, b, words);
-    *(uint2 *)(d.out.codes + 8 * at) = encode16<ISA, SR, false>(w, g, block_amax16<false>(w), FP4_RS_TRUNC, (int)d.rs.map, words, d.out.scales + at);
+    widen16(w, v);
+    *(uint2 *)(d.out.codes + 8 * at) = encode16<ISA, SR, false>(v, g, block_max_of<false>(abs_max16(w), v), FP4_RS_TRUNC, (int)d.rs.map, words, d.out.scales + at);
 }
 
 template <typename ISA, bool SR> __global__ void __launch_bounds__(THREADS) quantize_rows_kernel(struct direction_args d, const uint4 *x)
@@ -87,51 +89,58 @@ __device__ __forceinline__ void encode_column_pair(const struct direction_args &
 #pragma unroll
     for (uint32_t k = 0; k < 16; k++) {
         v[k] = tile[tile_word(16 * rb + k, pair)];
-        acc = isa_max_bf16x2(acc, v[k] & 0x7FFF7FFFu);
+        acc = isa_abs_max_nan_bf16x2(acc, v[k]);
     }
 #pragma unroll
     for (uint32_t half = 0; half < 2; half++) {
-        uint32_t c = col0 + 2 * pair + half, b = row0 / 16 + rb, words[4] = { 0, 0, 0, 0 }, w[8];
+        uint32_t c = col0 + 2 * pair + half, b = row0 / 16 + rb, words[4] = { 0, 0, 0, 0 };
+        float x[16];
         size_t at = (size_t)c * d.blocks + b;
 
 #pragma unroll
-        for (uint32_t k = 0; k < 8; k++)
-            w[k] = __byte_perm(v[2 * k], v[2 * k + 1], half ? 0x7632 : 0x5410);
+        for (uint32_t k = 0; k < 16; k++)
+            x[k] = __uint_as_float(half ? v[k] & 0xFFFF0000u : v[k] << 16);
         if (SR)
             tuned_col_words(d, c, b, words);
-        *(uint2 *)(d.out.codes + 8 * at) = encode16<ISA, SR, false>(w, g, __uint_as_float(half ? acc & 0xFFFF0000u : acc << 16), FP4_RS_TRUNC,
+        *(uint2 *)(d.out.codes + 8 * at) = encode16<ISA, SR, false>(x, g, block_max_of<false>(half ? acc >> 16 : acc, x), FP4_RS_TRUNC,
                                                                     (int)d.rs.map, words, d.out.scales + at);
     }
 }
 
-/* rows a multiple of 128, columns of 64. */
+/* rows a multiple of 128, columns of 64. Blocks walk over the tiles, so that the global scales are made once. */
 template <typename ISA, bool SR, bool ROWS>
-__global__ void __launch_bounds__(THREADS) quantize_tile_kernel(struct direction_args row, struct direction_args col, const uint4 *x)
+__global__ void __launch_bounds__(THREADS) quantize_tile_kernel(struct direction_args row, struct direction_args col, const uint4 *x,
+                                                                uint32_t tiles)
 {
     if constexpr (ISA::available) {
-        __shared__ __align__(16) uint32_t tile[TILE_ROWS * ROW_WORDS + TILE_ROWS / 16 * SKEW];
+        __shared__ __align__(16) uint32_t shared[2][TILE_ROWS * ROW_WORDS + TILE_ROWS / 16 * SKEW];
         struct chain_globals gr, gc = chain_globals_of(&col.chain, col.out.amax[0], 2688.0f);
-        uint32_t across = (uint32_t)(col.lines / TILE_COLS), row0 = blockIdx.x / across * TILE_ROWS, col0 = blockIdx.x % across * TILE_COLS;
+        uint32_t across = (uint32_t)(col.lines / TILE_COLS), turn = 0;
 
         if (ROWS)
             gr = chain_globals_of(&row.chain, row.out.amax[0], 2688.0f);
+        for (uint32_t t = blockIdx.x; t < tiles; t += gridDim.x, turn ^= 1) {
+            uint32_t row0 = t / across * TILE_ROWS, col0 = t % across * TILE_COLS, *tile = shared[turn];
+
 #pragma unroll
-        for (uint32_t i = 0; i < TILE_ROWS * TILE_COLS / 16 / THREADS; i++) {
-            uint32_t k = threadIdx.x + i * THREADS, r = k / 4, b = k % 4;
-            const uint4 *from = x + ((size_t)(row0 + r) * col.lines + col0 + 16 * b) / 8;
-            uint4 low = __ldg(from), high = __ldg(from + 1);
+            for (uint32_t i = 0; i < TILE_ROWS * TILE_COLS / 16 / THREADS; i++) {
+                uint32_t k = threadIdx.x + i * THREADS, r = k / 4, b = k % 4;
+                const uint4 *from = x + ((size_t)(row0 + r) * col.lines + col0 + 16 * b) / 8;
+                uint4 low = __ldg(from), high = __ldg(from + 1);
 
-            *(uint4 *)(tile + tile_word(r, 8 * b)) = low;
-            *(uint4 *)(tile + tile_word(r, 8 * b + 4)) = high;
-            if (ROWS) {
-                const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
+                *(uint4 *)(tile + tile_word(r, 8 * b)) = low;
+                *(uint4 *)(tile + tile_word(r, 8 * b + 4)) = high;
+                if (ROWS) {
+                    const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
 
-                encode_row_block<ISA, SR>(row, gr, row0 + r, col0 / 16 + b, w);
+                    encode_row_block<ISA, SR>(row, gr, row0 + r, col0 / 16 + b, w);
+                }
             }
+            /* Two buffers: whoever writes the next tile has passed this barrier after everybody read the one before. */
+            __syncthreads();
+            /* eight 16-row groups in neighbouring lanes: 64 bytes of codes in a row of the output */
+            encode_column_pair<ISA, SR>(col, gc, tile, row0, col0, threadIdx.x % 8, threadIdx.x / 8);
         }
-        __syncthreads();
-        /* eight 16-row groups in neighbouring lanes: 64 bytes of codes in a row of the output */
-        encode_column_pair<ISA, SR>(col, gc, tile, row0, col0, threadIdx.x % 8, threadIdx.x / 8);
     }
 }
 
@@ -145,24 +154,30 @@ template <typename ISA, bool SR> static void launch_rows(const struct direction_
     quantize_rows_kernel<ISA, SR><<<dim3(gx, gy), threads, 0, stream>>>(d, (const uint4 *)x);
 }
 
+template <typename ISA, bool SR, bool ROWS>
+static void launch_tiles(const struct direction_args &row, const struct direction_args &col, const void *x, cudaStream_t stream)
+{
+    unsigned tiles = (unsigned)(col.packed / TILE_ROWS * (col.lines / TILE_COLS));
+
+    quantize_tile_kernel<ISA, SR, ROWS>
+        <<<resident_blocks(quantize_tile_kernel<ISA, SR, ROWS>, THREADS, tiles), THREADS, 0, stream>>>(row, col, (const uint4 *)x, tiles);
+}
+
 template <typename ISA>
 static void launch(const struct direction_args *row, const struct direction_args *col, const void *x, bool sr, cudaStream_t stream)
 {
-    unsigned tiles = col ? (unsigned)(col->packed / TILE_ROWS * (col->lines / TILE_COLS)) : 0;
-    const uint4 *in = (const uint4 *)x;
-
     if (!col && sr)
         launch_rows<ISA, true>(*row, x, stream);
     else if (!col)
         launch_rows<ISA, false>(*row, x, stream);
     else if (row && sr)
-        quantize_tile_kernel<ISA, true, true><<<tiles, THREADS, 0, stream>>>(*row, *col, in);
+        launch_tiles<ISA, true, true>(*row, *col, x, stream);
     else if (row)
-        quantize_tile_kernel<ISA, false, true><<<tiles, THREADS, 0, stream>>>(*row, *col, in);
+        launch_tiles<ISA, false, true>(*row, *col, x, stream);
     else if (sr)
-        quantize_tile_kernel<ISA, true, false><<<tiles, THREADS, 0, stream>>>(*col, *col, in);
+        launch_tiles<ISA, true, false>(*col, *col, x, stream);
     else
-        quantize_tile_kernel<ISA, false, false><<<tiles, THREADS, 0, stream>>>(*col, *col, in);
+        launch_tiles<ISA, false, false>(*col, *col, x, stream);
 }
 
 int quantize_fast(enum fp4k_isa isa, const struct fp4_quantize_params *p, const void *x, const struct direction_args *row,

@@ -3,8 +3,8 @@
  * rht_fast.cu: the transformed output of the exact recipe (bf16 round trip), no stages, in tiles of 128 tokens by 64 features.
  *
  *   load    128 x 64 bf16 into shared memory, rows padded so that ldmatrix meets no bank twice
- *   sums    a warp for each group of 16 tokens: ldmatrix.trans and two MMAs for 16 features at a time; rounded to bf16, written back
- *           transposed (features by tokens) over the same shared memory
+ *   sums    a warp for each group of 16 tokens: ldmatrix.trans and two MMAs for 16 features at a time; rounded to bf16 and written
+ *           transposed (features by tokens) to shared memory again
  *   encode  a thread for each group of 16 sums, as in the rowwise quantizer; eight neighbouring lanes write 64 bytes of a feature
  */
 #include "encode16.cuh"
@@ -36,71 +36,81 @@ __device__ __forceinline__ void rht_words(const struct direction_args &d, uint32
 }
 
 template <typename ISA, bool SR, bool KEEP_NAN>
-__global__ void __launch_bounds__(THREADS) rht_tile_kernel(struct rht_args a, uint32_t k_col)
+__global__ void __launch_bounds__(THREADS) rht_tile_kernel(struct rht_args a, uint32_t k_col, uint32_t tiles)
 {
     if constexpr (ISA::available) {
-        __shared__ __align__(16) uint16_t shared[TOKENS * IN_PITCH > FEATURES * OUT_PITCH ? TOKENS * IN_PITCH : FEATURES * OUT_PITCH];
+        __shared__ __align__(16) uint16_t in[TOKENS * IN_PITCH], out[FEATURES * OUT_PITCH];
         const struct direction_args &d = a.d;
         struct chain_globals gl = chain_globals_of(&d.chain, d.out.amax[0], 2688.0f);
-        uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, across = (uint32_t)(a.cols / FEATURES);
-        uint32_t token0 = blockIdx.x / across * TOKENS, feature0 = blockIdx.x % across * FEATURES, b[2][2];
-        uint2 sums[FEATURES / 16][2];
+        uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, across = (uint32_t)(a.cols / FEATURES), b[2][2];
 
         rht_fragment(b[0], lane, 0, a.mask, a.inverse);
         rht_fragment(b[1], lane, 2, a.mask, a.inverse);
-#pragma unroll
-        for (uint32_t i = 0; i < TOKENS * FEATURES / 8 / THREADS; i++) {
-            uint32_t k = threadIdx.x + i * THREADS, t = k / (FEATURES / 8), c = k % (FEATURES / 8);
+        for (uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            uint32_t token0 = tile / across * TOKENS, feature0 = tile % across * FEATURES;
+            uint2 sums[FEATURES / 16][2];
 
-            *(uint4 *)(shared + t * IN_PITCH + 8 * c) = __ldg((const uint4 *)(a.x + (size_t)(token0 + t) * a.cols + feature0) + c);
-        }
-        __syncthreads();
 #pragma unroll
-        for (uint32_t f = 0; f < FEATURES / 16; f++) {
-            uint32_t x[4];
-            float d0[4], d1[4];
+            for (uint32_t i = 0; i < TOKENS * FEATURES / 8 / THREADS; i++) {
+                uint32_t k = threadIdx.x + i * THREADS, t = k / (FEATURES / 8), c = k % (FEATURES / 8);
 
-            isa_ldmatrix_x4_trans(x, shared + (16 * warp + lane % 8 + (lane >= 16 ? 8 : 0)) * IN_PITCH + 16 * f + lane / 8 % 2 * 8);
-            isa_mma_bf16(d0, x, b[0]);
-            isa_mma_bf16(d1, x, b[1]);
+                *(uint4 *)(in + t * IN_PITCH + 8 * c) = __ldg((const uint4 *)(a.x + (size_t)(token0 + t) * a.cols + feature0) + c);
+            }
+            __syncthreads();
 #pragma unroll
-            for (int h = 0; h < 2; h++)
-                sums[f][h] = make_uint2(isa_cvt_bf16x2(d0[2 * h + 1], d0[2 * h]), isa_cvt_bf16x2(d1[2 * h + 1], d1[2 * h]));
-        }
-        __syncthreads();
-#pragma unroll
-        for (uint32_t f = 0; f < FEATURES / 16; f++)
-#pragma unroll
-            for (uint32_t h = 0; h < 2; h++)
-                *(uint2 *)(shared + (16 * f + lane / 4 + 8 * h) * OUT_PITCH + 16 * warp + lane % 4 * 4) = sums[f][h];
-        __syncthreads();
-#pragma unroll
-        for (uint32_t i = 0; i < TOKENS * FEATURES / 16 / THREADS; i++) {
-            uint32_t k = threadIdx.x + i * THREADS, g = k % (TOKENS / 16), f = k / (TOKENS / 16), words[4] = { 0, 0, 0, 0 };
-            const uint4 *from = (const uint4 *)(shared + f * OUT_PITCH + 16 * g);
-            uint4 low = from[0], high = from[1];
-            const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
-            size_t at = (size_t)(feature0 + f) * d.blocks + token0 / 16 + g;
+            for (uint32_t f = 0; f < FEATURES / 16; f++) {
+                uint32_t x[4];
+                float d0[4], d1[4];
 
-            if (SR)
-                rht_words(d, feature0 + f, token0 / 16 + g, k_col, words);
-            *(uint2 *)(d.out.codes + 8 * at) = encode16<ISA, SR, KEEP_NAN>(w, gl, block_amax16<KEEP_NAN>(w), FP4_RS_TRUNC, (int)d.rs.map, words,
-                                                                           d.out.scales + at);
+                isa_ldmatrix_x4_trans(x, in + (16 * warp + lane % 8 + (lane >= 16 ? 8 : 0)) * IN_PITCH + 16 * f + lane / 8 % 2 * 8);
+                isa_mma_bf16(d0, x, b[0]);
+                isa_mma_bf16(d1, x, b[1]);
+#pragma unroll
+                for (int h = 0; h < 2; h++)
+                    sums[f][h] = make_uint2(isa_cvt_bf16x2(d0[2 * h + 1], d0[2 * h]), isa_cvt_bf16x2(d1[2 * h + 1], d1[2 * h]));
+            }
+            /* A buffer of its own for the sums: one barrier after them, and the next tile may be loaded while they are read. */
+#pragma unroll
+            for (uint32_t f = 0; f < FEATURES / 16; f++)
+#pragma unroll
+                for (uint32_t h = 0; h < 2; h++)
+                    *(uint2 *)(out + (16 * f + lane / 4 + 8 * h) * OUT_PITCH + 16 * warp + lane % 4 * 4) = sums[f][h];
+            __syncthreads();
+#pragma unroll
+            for (uint32_t i = 0; i < TOKENS * FEATURES / 16 / THREADS; i++) {
+                uint32_t k = threadIdx.x + i * THREADS, g = k % (TOKENS / 16), f = k / (TOKENS / 16), words[4] = { 0, 0, 0, 0 };
+                const uint4 *from = (const uint4 *)(out + f * OUT_PITCH + 16 * g);
+                uint4 low = from[0], high = from[1];
+                const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
+                size_t at = (size_t)(feature0 + f) * d.blocks + token0 / 16 + g;
+                float v[16];
+
+                if (SR)
+                    rht_words(d, feature0 + f, token0 / 16 + g, k_col, words);
+                widen16(w, v);
+                *(uint2 *)(d.out.codes + 8 * at) = encode16<ISA, SR, KEEP_NAN>(v, gl, block_max_of<KEEP_NAN>(abs_max16(w), v), FP4_RS_TRUNC,
+                                                                               (int)d.rs.map, words, d.out.scales + at);
+            }
         }
     }
 }
 
-template <typename ISA>
-static void launch(const struct rht_args &a, bool sr, uint32_t k_col, cudaStream_t stream)
+template <typename ISA, bool SR, bool KEEP_NAN> static void launch_tiles(const struct rht_args &a, uint32_t k_col, cudaStream_t stream)
 {
     unsigned tiles = (unsigned)(a.rows / TOKENS * (a.cols / FEATURES));
 
+    rht_tile_kernel<ISA, SR, KEEP_NAN>
+        <<<resident_blocks(rht_tile_kernel<ISA, SR, KEEP_NAN>, THREADS, tiles), THREADS, 0, stream>>>(a, k_col, tiles);
+}
+
+template <typename ISA> static void launch(const struct rht_args &a, bool sr, uint32_t k_col, cudaStream_t stream)
+{
     if (sr && a.d.chain.keep_nan)
-        rht_tile_kernel<ISA, true, true><<<tiles, THREADS, 0, stream>>>(a, k_col);
+        launch_tiles<ISA, true, true>(a, k_col, stream);
     else if (a.d.chain.keep_nan)
-        rht_tile_kernel<ISA, false, true><<<tiles, THREADS, 0, stream>>>(a, k_col);
+        launch_tiles<ISA, false, true>(a, k_col, stream);
     else
-        rht_tile_kernel<ISA, false, false><<<tiles, THREADS, 0, stream>>>(a, k_col);
+        launch_tiles<ISA, false, false>(a, k_col, stream);
 }
 
 int rht_fast(enum fp4k_isa isa, const struct fp4_rht_params *p, const struct rht_args *a, cudaStream_t stream)

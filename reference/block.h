@@ -113,11 +113,7 @@ FP4_FN float chain_element_scale(const struct fp4_chain *ch, const struct chain_
 
 FP4_FN float chain_scaled(const struct fp4_chain *ch, float x, float e)
 {
-    float y = fp4a_mul(x, e);
-
-    if (ch->zero_to_plus && x == 0.0f && !fp4a_is_nan(y))
-        y = 0.0f;
-    return fp4a_canonical(y);
+    return fp4a_canonical(ch->zero_to_plus ? fp4a_fma(x, e, 0.0f) : fp4a_mul(x, e));
 }
 
 /* The code of a scaled value, after whichever rounding gave `code`. */

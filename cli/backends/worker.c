@@ -73,6 +73,15 @@ void worker_set_devices(const unsigned *list, size_t count)
     device_count = count;
 }
 
+void worker_devices_text(char *text, size_t size)
+{
+    size_t i;
+
+    snprintf(text, size, "device%s ", device_count > 1 ? "s" : "");
+    for (i = 0; i < device_count; i++)
+        snprintf(text + strlen(text), size - strlen(text), "%s%u", i ? "," : "", devices[i]);
+}
+
 size_t worker_device_count(void)
 {
     return device_count;
@@ -503,18 +512,10 @@ int worker_available(const struct backend_row *b, struct fp4_error *err)
 void worker_describe(const struct backend_row *b, char *text, size_t size)
 {
     struct pool *p;
-    size_t i;
 
     pthread_mutex_lock(&lock);
     p = pool_of(b, NULL);
-    if (!p || !p->described[0]) {
-        snprintf(text, size, "not asked yet: `fp4check list backends` does");
-    } else {
-        snprintf(text, size, "device%s ", device_count > 1 ? "s" : "");
-        for (i = 0; i < device_count; i++)
-            snprintf(text + strlen(text), size - strlen(text), "%s%u", i ? "," : "", devices[i]);
-        snprintf(text + strlen(text), size - strlen(text), ": %s", p->described);
-    }
+    snprintf(text, size, "%s", p && p->described[0] ? p->described : "in a process of its own; `fp4check list backends` asks it");
     pthread_mutex_unlock(&lock);
 }
 

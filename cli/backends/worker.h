@@ -23,6 +23,7 @@ int worker_argument(const char *word);
 /* Devices that share the cases, as the CUDA runtime counts them; without a call it is device 0. */
 void worker_set_devices(const unsigned *devices, size_t count);
 size_t worker_device_count(void);
+void worker_devices_text(char *text, size_t size); /* "device 0", "devices 0,1" */
 /* Seconds that a case may take before its worker is killed. */
 void worker_set_timeout(unsigned seconds);
 
@@ -31,7 +32,7 @@ void worker_set_timeout(unsigned seconds);
 /* Asks a worker on each device whether the backend can run there and passes its canary. Devices of different kinds are an error
  * (FP4_EUSAGE), as the cases are dealt to whichever is free. */
 int worker_available(const struct backend_row *b, struct fp4_error *err);
-/* What the workers said of themselves when they were available, and on which devices. */
+/* What the workers said of themselves when they were available: the kind of device, not which, as the bytes do not depend on that. */
 void worker_describe(const struct backend_row *b, char *text, size_t size);
 /* Runs the case in a free worker of the backend, and waits for one when all are busy; outputs and stages of t are allocated and filled.
  * A device on which no worker can be started any more is left out; the others go on. */

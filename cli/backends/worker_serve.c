@@ -54,9 +54,11 @@ static int receive(void *data, size_t size)
 static void *watch_parent(void *arg)
 {
     struct pollfd end = { WORKER_FD, 0, 0 };
+    int n;
 
-    while (poll(&end, 1, -1) < 0 && errno == EINTR)
-        ;
+    do
+        n = poll(&end, 1, 1000); /* not for ever: while it waits, a descriptor that a backend has closed stays open for the parent */
+    while (n == 0 || (n < 0 && errno == EINTR));
     _exit(2);
     return arg;
 }

@@ -134,7 +134,7 @@ static int list_models(struct fp4_error *err)
 static int list_backends(struct fp4_error *err)
 {
     struct fp4_error reason;
-    char build[256];
+    char build[256], devices[80] = "";
     size_t i;
 
     (void)err;
@@ -146,7 +146,9 @@ static int list_backends(struct fp4_error *err)
             continue;
         }
         backend_describe(b, build, sizeof build);
-        printf("%-10s runs here: %s (%s)\n", b->name, b->help, build);
+        if (b->isolated)
+            worker_devices_text(devices, sizeof devices);
+        printf("%-10s runs here: %s (%s%s%s)\n", b->name, b->help, b->isolated ? devices : "", b->isolated ? ": " : "", build);
     }
     return 0;
 }

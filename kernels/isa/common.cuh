@@ -34,6 +34,19 @@ __device__ __forceinline__ uint32_t isa_max_nan_bf16x2(uint32_t a, uint32_t b)
     return r;
 }
 
+/* max.NaN.xorsign.abs.bf16x2 (PTX 7.2, sm_86): the larger magnitude, a NaN operand gives NaN; the sign of the result means nothing. */
+__device__ __forceinline__ uint32_t isa_abs_max_nan_bf16x2(uint32_t a, uint32_t b)
+{
+#if __CUDA_ARCH__ >= 860
+    uint32_t r;
+
+    asm("max.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    return r;
+#else
+    return isa_max_nan_bf16x2(a & 0x7FFF7FFFu, b & 0x7FFF7FFFu);
+#endif
+}
+
 /* min.NaN.f32 (PTX 7.0, sm_80): a NaN operand gives 7FFFFFFF. */
 __device__ __forceinline__ float isa_min_nan(float a, float b)
 {
@@ -102,15 +115,46 @@ __device__ __forceinline__ uint32_t isa_cvt_rn_e4m3(float v)
 
 /* ---- E2M1 without an FP4 instruction. y is a result of arithmetic, so a NaN is 7FFFFFFF and gives +6 through fminf ------------------ */
 
-/* Magnitude index by nearest even, with 0x4A800000 above it. Adding 2^22, 2^23 or 2^24 rounds |y| to halves, ones or twos, and the sum's
- * low bits count them; with h halves, o ones and t twos the index is min(h, o + 2, t + 4, 7): each grid is the finest one where its
- * term is the least. Inf and NaN are large integers and give 7. */
-__device__ __forceinline__ uint32_t isa_rn_index(float y)
+/* cvt.rn.f16x2.f32 (PTX 7.0, sm_80): b in the low half; subnormal results are kept, NaN gives 7FFF. */
+__device__ __forceinline__ uint32_t isa_cvt_f16x2(float a, float b)
 {
-    int h = __float_as_int(__fadd_rn(fabsf(y), 4194304.0f)), o = __float_as_int(__fadd_rn(fabsf(y), 8388608.0f));
-    int t = __float_as_int(__fadd_rn(fabsf(y), 16777216.0f));
+    uint32_t r;
 
-    return (uint32_t)min(h, __viaddmin_s32(o, 0x4A800002 - 0x4B000000, __viaddmin_s32(t, 0x4A800004 - 0x4B800000, 0x4A800007)));
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(a), "f"(b));
+    return r;
+}
+
+/*
+ * Nearest E2M1 codes of two values, in bits 3:0 and 19:16. The subnormal numbers of binary16 are multiples of 2^-24, so converting
+ * y * 2^-23, y * 2^-24 and y * 2^-25 rounds y to halves, ones and twos, ties to even, and the low bits of the results count them. With h
+ * halves, o ones and t twos the index is min(h, o + 2, t + 4, 7): each grid is the finest one where its term is the least. Inf and NaN are
+ * large counts and give 7; the sign is the first result's.
+ */
+__device__ __forceinline__ uint32_t isa_rn_pair(float y0, float y1)
+{
+    uint32_t h = isa_cvt_f16x2(fp4a_mul(y1, 0x1p-23f), fp4a_mul(y0, 0x1p-23f));
+    uint32_t o = isa_cvt_f16x2(fp4a_mul(fabsf(y1), 0x1p-24f), fp4a_mul(fabsf(y0), 0x1p-24f));
+    uint32_t t = isa_cvt_f16x2(fp4a_mul(fabsf(y1), 0x1p-25f), fp4a_mul(fabsf(y0), 0x1p-25f));
+    uint32_t m = __viaddmin_u16x2(o, 0x00020002u, __viaddmin_u16x2(t, 0x00040004u, 0x00070007u));
+
+    return __vminu2(h & 0x7FFF7FFFu, m) | (h >> 12 & 0x00080008u);
+}
+
+/* The same for |y| < 7 and no NaN: nothing saturates, so the signed counts can be compared as they are (the signs of a value's three counts
+ * are equal). Codes in bits 2:0 and 18:16, signs in bits 15 and 31. */
+__device__ __forceinline__ uint32_t isa_rn_pair_small(float y0, float y1)
+{
+    uint32_t h = isa_cvt_f16x2(fp4a_mul(y1, 0x1p-23f), fp4a_mul(y0, 0x1p-23f));
+    uint32_t o = isa_cvt_f16x2(fp4a_mul(y1, 0x1p-24f), fp4a_mul(y0, 0x1p-24f));
+    uint32_t t = isa_cvt_f16x2(fp4a_mul(y1, 0x1p-25f), fp4a_mul(y0, 0x1p-25f));
+
+    return __viaddmin_u16x2(__viaddmin_u16x2(t, 0x00020002u, o), 0x00020002u, h);
+}
+
+/* Two such codes as one byte, in bits 7:0: shifts by 12 and 24 as high halves of products, which the multiplier adds for nothing. */
+__device__ __forceinline__ uint32_t isa_pair_byte(uint32_t v)
+{
+    return __umulhi(v, 1u << 8) + (__umulhi(v, 1u << 20) + v);
 }
 
 __device__ __forceinline__ uint32_t isa_sign_nibble(float y)

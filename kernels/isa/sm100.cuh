@@ -22,6 +22,11 @@ struct isa_sm100 {
         return isa_sm120::cvt_rn_e2m1x4(v0, v1, v2, v3);
     }
 
+    static __device__ __forceinline__ uint32_t cvt_rn_e2m1x8_small(const float v[8])
+    {
+        return __byte_perm(cvt_rn_e2m1x4(v[0], v[1], v[2], v[3]), cvt_rn_e2m1x4(v[4], v[5], v[6], v[7]), 0x5410);
+    }
+
     /* cvt.rs.satfinite.e2m1x4.f32 (PTX 8.7; sm_100a, sm_103a): operands in descending order give ascending nibbles. Which random byte serves
      * which operand, and in which bit order, the text leaves to a figure; rule and map are ignored here. */
     static __device__ __forceinline__ uint32_t cvt_rs_e2m1x4(int, int, float v0, float v1, float v2, float v3, uint32_t rbits)

@@ -21,28 +21,37 @@ struct isa_sm120 {
 #endif
     static constexpr bool native_rs = false;
 
-    /* cvt.rn.satfinite.e2m1x2.f32 (PTX 8.6; sm_100a, sm_120a and their families), twice: the second operand goes to the low nibble. */
+    /* cvt.rn.satfinite.e2m1x2.f32 (PTX 8.6; sm_100a, sm_120a and their families), twice: the second operand goes to the low nibble. With
+     * zero bytes above them ptxas lets the second conversion merge into the first one's result: two instructions, nothing to pack. */
     static __device__ __forceinline__ uint32_t cvt_rn_e2m1x4(float v0, float v1, float v2, float v3)
     {
 #ifdef FP4_HAS_CVT_RN_E2M1
         uint32_t r;
 
         asm("{\n"
-            "  .reg .b8 lo, hi;\n"
+            "  .reg .b32 none;\n"
+            "  .reg .b8 lo, hi, n0, n1, n2, n3;\n"
+            "  mov.b32 none, 0;\n"
+            "  mov.b32 {n0, n1, n2, n3}, none;\n"
             "  cvt.rn.satfinite.e2m1x2.f32 lo, %2, %1;\n"
             "  cvt.rn.satfinite.e2m1x2.f32 hi, %4, %3;\n"
-            "  mov.b32 %0, {lo, hi, lo, hi};\n"
+            "  mov.b32 %0, {lo, hi, n2, n3};\n"
             "}"
             : "=r"(r)
             : "f"(v0), "f"(v1), "f"(v2), "f"(v3));
-        return r & 0xFFFFu;
+        return r;
 #else
         return 0;
 #endif
     }
 
-    /* Integer steps for every rs-model. Rule trunc, the one that is measured, packs its codes as cheaply as two cvt.rn would: those need
-     * four values widened to binary32 and scaled back first, twice the instructions (`make sass` counts). */
+    static __device__ __forceinline__ uint32_t cvt_rn_e2m1x8_small(const float v[8])
+    {
+        return __byte_perm(cvt_rn_e2m1x4(v[0], v[1], v[2], v[3]), cvt_rn_e2m1x4(v[4], v[5], v[6], v[7]), 0x5410);
+    }
+
+    /* Integer steps for every rs-model. Rule trunc, the one that is measured, has its codes as integers two halves a register: four
+     * more steps pack them, where cvt.rn would first want all four widened to binary32 and scaled back (`make sass` counts). */
     static __device__ __forceinline__ uint32_t cvt_rs_e2m1x4(int rule, int map, float v0, float v1, float v2, float v3,
                                                              uint32_t rbits)
     {

@@ -9,14 +9,21 @@ struct isa_soft {
     static constexpr bool available = true;
     static constexpr bool native_rs = false;
 
-    /* Two of cvt.rn.satfinite.e2m1x2.f32: four values to 16 bits, v0 in nibble 0. */
+    /* Two of cvt.rn.satfinite.e2m1x2.f32: four values to bits 15:0, v0 in nibble 0. What is above bit 15 is not defined, in every layer. */
     static __device__ __forceinline__ uint32_t cvt_rn_e2m1x4(float v0, float v1, float v2, float v3)
     {
-        /* Bits 23 and up of the indices fall out of the sixteen that count. */
-        uint32_t low = (isa_rn_index(v0) | isa_sign_nibble(v0)) + (isa_rn_index(v1) | isa_sign_nibble(v1)) * 16;
-        uint32_t high = (isa_rn_index(v2) | isa_sign_nibble(v2)) + (isa_rn_index(v3) | isa_sign_nibble(v3)) * 16;
+        uint32_t r = isa_rn_pair(v0, v1) + isa_rn_pair(v2, v3) * 256; /* nibbles 0, 2, 1, 3 at bits 0, 8, 16, 24 */
 
-        return (low + high * 256) & 0xFFFFu;
+        return r + (r >> 12);
+    }
+
+    /* Eight values below 7 in magnitude and no NaN, to 32 bits. */
+    static __device__ __forceinline__ uint32_t cvt_rn_e2m1x8_small(const float v[8])
+    {
+        uint32_t b0 = isa_pair_byte(isa_rn_pair_small(v[0], v[1])), b1 = isa_pair_byte(isa_rn_pair_small(v[2], v[3]));
+        uint32_t b2 = isa_pair_byte(isa_rn_pair_small(v[4], v[5])), b3 = isa_pair_byte(isa_rn_pair_small(v[6], v[7]));
+
+        return __byte_perm(__byte_perm(b0, b1, 0x0040), __byte_perm(b2, b3, 0x0040), 0x5410);
     }
 
     static __device__ __forceinline__ uint32_t cvt_rs_e2m1x4(int rule, int map, float v0, float v1, float v2, float v3, uint32_t rbits)

@@ -110,6 +110,10 @@ command_again() { # of a report: the repro command of the first case
     sed -n 's/^ *again: //p' "$1" | head -n 1
 }
 
+listed_commands() { # of `fp4check help`, on one line
+    "$FP4CHECK" help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | tr "\n" " "
+}
+
 skip() { # REASON
     [ $problems = 0 ] || exit 1
     echo "$1"

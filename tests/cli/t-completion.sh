@@ -42,7 +42,7 @@ suites=$(cut -d' ' -f1 out)
     completes verify --backend ''
     expect_words $backends
     completes ''
-    expect_words run diff verify list show bless version help
+    expect_words $(listed_commands)
 }
 completes run --suite sm
 expect_words smoke
@@ -54,7 +54,7 @@ completes diff --signed-zero ''
 expect_words strict equal
 completes run --bytes ''
 expect_words none all
-completes d
+completes di
 expect_words diff
 completes run --ba
 expect_words --backend
@@ -69,7 +69,7 @@ completes diff dump-a.json dump-b
 expect_words dump-b.json
 
 # every option of every command
-for command in run diff verify list show bless version help; do
+for command in $(listed_commands); do
     fp "$command" --help
     sed -n '/^options:/,/^$/s/^  [ -][^-]*\(--[a-z-]*\).*/\1/p' out >options
     completes "$command" --

@@ -20,10 +20,15 @@ for file in "$corpus"/*; do
             [ -z "$text" ] || expect_err "$text"
         done <"${file%.*}.err"
     fi
-    fp diff good.json "$file"
-    expect_status 2
-    fp verify --backend ref "$file"
-    expect_status 2
+    if [ $((seen % 20)) = 0 ]; then # the other ways in
+        fp diff good.json "$file"
+        expect_trouble
+        fp verify --backend ref "$file"
+        expect_trouble
+        fp bless -m reason "$file" golden.json
+        expect_trouble
+    fi
     [ $problems -lt 20 ] || break
 done
+expect_no_file golden.json MANIFEST
 [ $seen -gt 20 ] || problem "only $seen malformed dumps"

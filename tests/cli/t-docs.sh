@@ -9,8 +9,8 @@ if command -v man >/dev/null && man --version 2>/dev/null | grep -q '^man 2' && 
     ran='man -l --warnings docs/fp4check.1'
     expect_empty warnings.txt
     col -bx <page.txt >plain.txt 2>/dev/null || sed 's/.\x08//g' page.txt >plain.txt
-    for command in run diff verify list show bless completion version help; do
-        fp help $command
+    for command in $(listed_commands) completion; do
+        fp help "$command"
         expect_status 0
         sed -n 's/^ *\(-., \)\{0,1\}--\([a-z-]*\).*/\2/p' out >options.txt
         # the section of the command, and the one that diff, verify and bless share
@@ -22,7 +22,7 @@ if command -v man >/dev/null && man --version 2>/dev/null | grep -q '^man 2' && 
     done
     # and the other way round: no option that no command has
     "$FP4CHECK" help >known.txt
-    for command in run diff verify list show bless; do "$FP4CHECK" help $command; done >>known.txt
+    for command in $(listed_commands); do "$FP4CHECK" help "$command"; done >>known.txt
     grep -oE -e '--[a-z][a-z-]+' plain.txt | sort -u | while read -r option; do
         grep -qF -e "$option" known.txt || [ "$option" = --version ] || echo "$option"
     done >strangers.txt

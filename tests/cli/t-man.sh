@@ -6,7 +6,7 @@ page=$FP4_SRCDIR/docs/fp4check.1
 
 # man or mdoc: "\-\-suite", "Fl -suite"
 sed 's/\\-/-/g; s/\\f[BIRP]//g; s/Fl -\([a-z]\)/--\1/g; s/Fl \([a-z]\)/-\1/g' "$page" >plain
-for command in run diff verify list show bless version help completion; do
+for command in $(listed_commands) completion; do
     fp "$command" --help
     grep -qE "(^|[^a-z-])$command([^a-z-]|\$)" plain || problem "the page lacks the command $command"
     sed -n '/^options:/,/^$/s/^  [ -][^-]*\(--[a-z-]*\).*/\1/p; /^options:/,/^$/s/^  \(-[a-z]\), --.*/\1/p' out >options

@@ -73,3 +73,23 @@ has huge.json '"status":"error","reason":"'
 fp diff huge.json huge.json
 expect_status 1
 expect_last_line out '1 case compared: 1 equal; 1 error'
+
+# a backend that cannot run here is skipped with its reason: a dump of nothing but skips is no pass
+fp list backends
+for backend in $(sed -n 's/^\([^ ]*\) *cannot run here: .*/\1/p' out); do
+    fp run --suite smoke --op philox --backend "$backend" -o skip.json
+    expect_status 2
+    expect_err "backend '$backend' cannot run: " 'nothing ran'
+    fp run --suite smoke --op philox --backend ref --backend "$backend" -o both.json
+    expect_status 0
+    expect_out '6 ok, 6 skipped, 0 error'
+    expect_equal "$(grep -c "\"backend\":\"$backend\",\"status\":\"skipped\",\"reason\":\"." both.json)" 6 'skips with a reason'
+    fp diff both.json:ref both.json:"$backend"
+    expect_status 2
+    expect_out 'skipped, 6: '
+    expect_err 'nothing was compared'
+    fp verify --backend "$backend" both.json
+    expect_status 2
+    fp show --backend "$backend" philox/te/u32/kat/16x16/s0
+    expect_trouble "'$backend'"
+done

@@ -27,14 +27,14 @@ expect_same out plain
 lacks plain "$esc"
 fp diff --color=always a.json b.json
 expect_status 1
-has out "$esc["
-sed "s/$esc\[[0-9;]*m//g" out >stripped
+has out "${esc}["
+sed "s/${esc}\[[0-9;]*m//g" out >stripped
 expect_same stripped plain
 fp --color=always diff a.json nothere.json
 expect_status 2
-has err "$esc["
+has err "${esc}["
 fp diff --color a.json b.json
-has out "$esc["
+has out "${esc}["
 for mode in never auto; do
     fp diff --color=$mode a.json b.json
     expect_same out plain
@@ -74,16 +74,16 @@ on_terminal() {
 }
 on_terminal diff a.json b.json
 expect_status 1
-lacks out "$esc[3" # NO_COLOR
+lacks out "${esc}[3" # NO_COLOR
 unset NO_COLOR
 on_terminal diff a.json b.json
 expect_status 1
-has out "$esc[3"
+has out "${esc}[3"
 on_terminal diff --color=never a.json b.json
-lacks out "$esc[3"
+lacks out "${esc}[3"
 export NO_COLOR= # empty is not set
 on_terminal diff a.json b.json
-has out "$esc[3"
+has out "${esc}[3"
 on_terminal run --suite default --op quantize --backend ref -o c.json
 expect_status 0
 expect_out ' s left'

@@ -314,6 +314,12 @@ Test(rht_class, known_groups)
     x[0] = x[1] = 1.0F;
     x[2] = bf16_float(0xB200); /* -2^-27 */
     cr_expect_eq(fp4_rht_classify(x, FP4_RHT_SIGN_MASK, false), FP4_RHT_CUT, "1, 1, -2^-27 cancels to a sign of zero: not safe");
+    /* Without signs every column of {1, t, 1, t} is either (2 + 2 t) / 4 give or take signs, or cancels exactly, and then a
+     * sequential sum that has lost the first t keeps the second. */
+    memset(x, 0, sizeof x);
+    x[0] = x[2] = 1.0F;
+    x[1] = x[3] = bf16_float(0x3200); /* 2^-27 */
+    cr_expect_eq(fp4_rht_classify(x, 0, false), FP4_RHT_CUT, "1, 2^-27, 1, 2^-27 cancels to zero: not safe");
 }
 
 /* ---- the op ------------------------------------------------------------------------------------------------------------------------ */

@@ -160,7 +160,8 @@ Test(stream, hadamard_kernels_as_their_threads_draw)
 {
     /* tokens, features; 64, 192 and 1088 tokens do not divide into the windows of K tiles */
     static const size_t col[][2] = { { 64, 128 }, { 192, 128 }, { 128, 256 }, { 1088, 128 }, { 1024, 1024 }, { 2048, 256 } };
-    static const size_t both[][2] = { { 128, 128 }, { 256, 384 }, { 1152, 128 }, { 64, 192 }, { 192, 64 }, { 1280, 256 } };
+    static const size_t both[][2] = { { 128, 128 }, { 256, 384 }, { 1152, 128 }, { 64, 192 },
+                                      { 192, 64 },  { 192, 256 }, { 320, 384 },  { 1280, 256 } };
     static const unsigned k_tile[] = { 0, 64, 256, 512, 1024, 2048 };
 
     for (size_t i = 0; i < sizeof col / sizeof col[0]; i++) {
@@ -205,7 +206,7 @@ Test(stream, the_k_tile_table_of_the_columnwise_kernel)
 /* RHT 3: computed in 32 bits, then widened; the SM120 port computes in 64 (3.4). */
 Test(stream, hadamard_subsequences_wrap_at_32_bits)
 {
-    const struct fp4_stream_shape shape = { (size_t)1 << 21, 65536, true, true, 1024 };
+    const struct fp4_stream_shape shape = { (size_t)1 << 22, 65536, true, true, 1024 };
     const size_t r = shape.rows - 1;
     const size_t c = shape.cols - 1;
     const uint64_t item64 = (uint64_t)(r / 64 / 16) * 512 + c / 128;
@@ -218,7 +219,7 @@ Test(stream, hadamard_subsequences_wrap_at_32_bits)
     cr_expect_eq(fp4_stream_locate(FP4_STREAM_RHT_COL, &shape, true, r, c).subsequence, col & UINT32_MAX);
     cr_expect_eq(fp4_stream_locate(FP4_STREAM_RHT_ROWCOL, &shape, true, r, c).subsequence, rowcol & UINT32_MAX);
     cr_expect_eq(fp4_stream_locate(FP4_STREAM_RHT_FP4SM120, &shape, true, r, c).subsequence, port);
-    cr_expect_gt(port, UINT32_MAX);
+    cr_expect(port > UINT32_MAX && col > UINT32_MAX && rowcol > UINT32_MAX);
     cr_expect_eq(fp4_stream_locate(FP4_STREAM_TUNED, &shape, false, r, c).subsequence,
                  127 + 128 * (((uint64_t)r / 128 + 1) * 512 - 1));
 }
