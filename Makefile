@@ -100,7 +100,7 @@ WEIGHTS := cli/matrix/weights/minilm-slice.safetensors.zst
 RCP_TABLE := cli/backends/data/rcp_approx_ftz_h200.i8.zst
 
 .PHONY: all demo demo-run test test-run check check-run unit conformance cli-tests fuzz fuzz-replay sanitize portability aarch64 oracle \
-	exhaustive golden bench install dist clean deps ensure-deps ensure-test-deps help format lint print-nvcc
+	exhaustive sass sass-deps golden bench install dist clean deps ensure-deps ensure-test-deps help format lint print-nvcc
 
 all: $(BUILD)/fp4check ## build build/fp4check
 
@@ -179,16 +179,19 @@ $(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tes
 
 # ---- the README's two commands --------------------------------------------------------------------------------------------------------
 
+# The demonstration is of the CPU backends, so it never waits for nvcc: with CUDA about it has a folder of its own.
+DEMO_BUILD := $(if $(NVCC),build/cpu,build)
 demo: ensure-deps ## set up, build, run the default suite on the CPU and compare with golden/
-	$(Q)$(MAKE) --no-print-directory demo-run
+	$(Q)$(MAKE) --no-print-directory -j2 CUDA=0 BUILD=$(DEMO_BUILD) $(DEMO_BUILD)/fp4check
+	$(Q)$(MAKE) --no-print-directory CUDA=0 BUILD=$(DEMO_BUILD) demo-run
 
 demo-run: $(BUILD)/fp4check
-	@echo; echo '$$ build/fp4check run --suite default --backend ref -o build/demo.json'
+	@echo; echo '$$ $(BUILD)/fp4check run --suite default --backend ref -o $(BUILD)/demo.json'
 	$(Q)$(BUILD)/fp4check run --suite default --backend ref -o $(BUILD)/demo.json
-	@echo; echo '$$ build/fp4check diff golden/ref-default.json build/demo.json'
+	@echo; echo '$$ $(BUILD)/fp4check verify --backend ref golden/'
+	$(Q)$(BUILD)/fp4check verify --backend ref golden/
+	@echo; echo '$$ $(BUILD)/fp4check diff golden/ref-default.json $(BUILD)/demo.json'
 	$(Q)$(BUILD)/fp4check diff golden/ref-default.json $(BUILD)/demo.json
-	@echo; echo '$$ build/fp4check verify golden/'
-	$(Q)$(BUILD)/fp4check verify golden/
 
 test: ensure-deps ensure-test-deps ## set up and pass all tests
 	$(Q)$(MAKE) --no-print-directory WERROR=1 test-run
@@ -243,6 +246,13 @@ else
 	$(Q)$(BUILD)/tests/oracle_cuda $(STRIDE)
 	$(Q)$(BUILD)/tests/oracle_curand
 endif
+
+sass: ## what the compiler made of the ISA layers: disassembled, counted, checked
+	$(Q)NVCC='$(NVCC)' tests/sass/sass-test.sh $(BUILD)/obj/kernels || [ $$? = 77 ]
+
+sass-deps: ## the disassembler for `make sass`, from PyPI into build/venv, where the toolkit came without
+	$(Q)command -v nvdisasm >/dev/null && command -v cuobjdump >/dev/null || { python3 -m venv build/venv && \
+		build/venv/bin/pip install --quiet nvidia-cuda-nvdisasm nvidia-cuda-cuobjdump; }
 
 exhaustive: ## all 2^32 floats against the CUDA toolkit's host conversions, and the long unit sweeps
 	$(Q)$(MAKE) --no-print-directory oracle STRIDE=1

@@ -68,8 +68,10 @@ int main(int argc, char **argv)
     if (!cmd) {
         const char *near = command_near(argv[1]);
 
-        term_error("unknown command '%s'%s%s%s; `fp4check help` lists them", argv[1], near ? "; did you mean '" : "", near ? near : "",
-                   near ? "'?" : "");
+        if (near)
+            term_error("unknown command '%s'; did you mean '%s'?", argv[1], near);
+        else
+            term_error("unknown command '%s'; `fp4check help` lists them", argv[1]);
         return EXIT_TROUBLE;
     }
     left = argc > 1 ? argc - 1 : argc;

@@ -32,38 +32,55 @@ __device__ __noinline__ void record(struct fp4x_result *out, uint32_t input, uin
         out->list[slot] = { input, random, got, wanted };
 }
 
-/* Four neighbours in each order that a rotation gives: every float in every nibble. */
+__device__ __forceinline__ uint32_t nibble_of(uint32_t codes, int k)
+{
+    return codes >> 4 * k & 15u;
+}
+
+/* Four neighbours in each order that a rotation gives: every float in every nibble. The conversion of eight values of the quantizers is for
+ * |x| < 7 and no NaN; what is not, is 0 there. */
 template <typename ISA> __global__ void rn_kernel(struct range range, struct fp4x_result *out)
 {
     if constexpr (ISA::available) {
         uint64_t t = 4 * (blockIdx.x * (uint64_t)blockDim.x + threadIdx.x);
-        uint32_t bits[4], want[4], bad[4] = { 0, 0, 0, 0 }, seen[4] = { 0, 0, 0, 0 };
-        bool there[4];
+        uint32_t bits[4], want[4], bad[4], seen[4];
+        float x[4], small[4];
 
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            there[k] = input_of(range, t + k, &bits[k]);
+            input_of(range, t + k, &bits[k]);
             want[k] = fp4x_to_e2m1(bits[k]);
-            if (fp4a_to_e2m1(__uint_as_float(bits[k])) != want[k]) {
-                bad[k] = 1;
-                seen[k] = 0x10u;
-            }
+            seen[k] = fp4a_to_e2m1(__uint_as_float(bits[k]));
+            bad[k] = seen[k] ^ want[k];
+            x[k] = fp4a_canonical(__uint_as_float(bits[k]));
+            small[k] = fabsf(x[k]) < 7.0f ? x[k] : 0.0f;
         }
 #pragma unroll
         for (int turn = 0; turn < 4; turn++) {
-            uint32_t got = ISA::cvt_rn_e2m1x4(
-                fp4a_canonical(__uint_as_float(bits[turn])), fp4a_canonical(__uint_as_float(bits[(turn + 1) % 4])),
-                fp4a_canonical(__uint_as_float(bits[(turn + 2) % 4])), fp4a_canonical(__uint_as_float(bits[(turn + 3) % 4])));
+            uint32_t got = ISA::cvt_rn_e2m1x4(x[turn], x[(turn + 1) % 4], x[(turn + 2) % 4], x[(turn + 3) % 4]);
+            float eight[8];
+            uint32_t got8;
+
 #pragma unroll
-            for (int k = 0; k < 4; k++)
-                if ((got >> 4 * k & 15u) != want[(turn + k) % 4] || got >> 16) {
-                    bad[(turn + k) % 4] = 1;
-                    seen[(turn + k) % 4] = got >> 4 * k & 15u;
+            for (int k = 0; k < 8; k++)
+                eight[k] = small[(turn + k) % 4];
+            got8 = ISA::cvt_rn_e2m1x8_small(eight);
+#pragma unroll
+            for (int k = 0; k < 8; k++) {
+                int i = (turn + k) % 4;
+                uint32_t code = k < 4 ? nibble_of(got, k) | got >> 16 : want[i];
+                uint32_t code8 = fabsf(x[i]) < 7.0f ? nibble_of(got8, k) : want[i];
+                uint32_t wrong = code != want[i] ? code : code8;
+
+                if (wrong != want[i] && !bad[i]) {
+                    bad[i] = 1;
+                    seen[i] = wrong;
                 }
+            }
         }
 #pragma unroll
         for (int k = 0; k < 4; k++)
-            if (bad[k] && there[k])
+            if (bad[k] && t + k < range.count)
                 record(out, bits[k], 0, seen[k], want[k]);
     }
 }

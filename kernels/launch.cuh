@@ -16,15 +16,19 @@ static inline unsigned grid_for(size_t items, unsigned threads)
     return (unsigned)(blocks > 0x7FFFFFFFu ? 0x7FFFFFFFu : blocks ? blocks : 1);
 }
 
-/* As many blocks of a kernel that walks over tiles as fit on the device at once. */
-template <typename F> static unsigned resident_blocks(F kernel, int threads, unsigned tiles)
+/* For kernels whose blocks walk down strips: how many blocks share a strip, so that as many as fit are on the device at once. */
+template <typename F> static unsigned strip_blocks(F kernel, int threads, unsigned strips, unsigned tiles)
 {
     int device = 0, sms = 1, each = 1;
+    unsigned n;
 
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0);
-    return (unsigned)(sms * each) < tiles ? (unsigned)(sms * each) : tiles;
+    n = ((unsigned)(sms * each) + strips - 1) / strips;
+    if (strips * n > (unsigned)(sms * each) && n > 1 && strips * (n - 1) * 10 >= (unsigned)(sms * each) * 9)
+        n--; /* one full wave rather than one and a bit */
+    return n < tiles ? n : tiles;
 }
 
 /* Calls F<ISA>(arguments) for a run-time ISA. */

@@ -65,7 +65,7 @@ extern "C" int fp4k_quantize(enum fp4k_isa isa, const struct fp4_quantize_params
     struct fp4_chain chain = chain_quantize(p->recipe, p->stochastic && p->rs.rule == FP4_RS_FMA_FLOOR);
     enum fp4_stream kernel = fp4_stream_te_dispatch(p->input, p->rows, p->cols, p->block_16x16, row != NULL, col != NULL);
     enum fp4_stream words = p->stream == FP4_STREAM_AUTO ? kernel : p->stream;
-    bool vector = (p->stream == FP4_STREAM_RBITS ? kernel : words) == FP4_STREAM_VECTOR;
+    bool vector = p->recipe == FP4_RECIPE_TE && (p->stream == FP4_STREAM_RBITS ? kernel : words) == FP4_STREAM_VECTOR;
     struct direction_args d[2];
     bool wanted[2] = { row != NULL, col != NULL };
     int error = 0;

@@ -3,8 +3,8 @@
  * quantize_fast.cu: recipe te, bf16, 1x16, one amax, no stages.
  *
  * rowwise alone: a thread a block of 16, straight from global memory.
- * both:          a tile of 128 rows by 64 columns; the rowwise blocks are encoded from registers on the way into shared memory, the
- *                transposed ones from there, two columns a thread at a time.
+ * both:          tiles of 128 rows by 64 columns in shared memory, the next one on its way while one is encoded; transposed blocks are made
+ *                two columns a thread at a time.
  */
 #include "encode16.cuh"
 #include "quantize_fast.cuh"
@@ -39,19 +39,19 @@ __device__ __forceinline__ void tuned_col_words(const struct direction_args &d, 
 
 /* ---- rowwise ---------------------------------------------------------------------------------------------------------------------------------- */
 
-/* Block b of row r; words is unused without SR. */
+/* Block b of row r, at codes and scale. */
 template <typename ISA, bool SR>
 __device__ __forceinline__ void encode_row_block(const struct direction_args &d, const struct chain_globals &g, uint32_t r, uint32_t b,
-                                                 const uint32_t w[8])
+                                                 const uint4 &low, const uint4 &high, uint2 *codes, uint8_t *scale)
 {
+    const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
     uint32_t words[4] = { 0, 0, 0, 0 };
-    size_t at = (size_t)r * d.blocks + b;
     float v[16];
 
     if (SR)
         tuned_row_words(d, r, b, words);
     widen16(w, v);
-    *(uint2 *)(d.out.codes + 8 * at) = encode16<ISA, SR, false>(v, g, block_max_of<false>(abs_max16(w), v), FP4_RS_TRUNC, (int)d.rs.map, words, d.out.scales + at);
+    *codes = encode16<ISA, SR, false>(v, g, block_max_of<false>(abs_max16(w), v), FP4_RS_TRUNC, (int)d.rs.map, words, scale);
 }
 
 template <typename ISA, bool SR> __global__ void __launch_bounds__(THREADS) quantize_rows_kernel(struct direction_args d, const uint4 *x)
@@ -64,10 +64,8 @@ template <typename ISA, bool SR> __global__ void __launch_bounds__(THREADS) quan
             return;
         for (uint32_t r = blockIdx.y; r < d.lines; r += gridDim.y) {
             size_t at = (size_t)r * blocks + b;
-            uint4 low = __ldg(x + 2 * at), high = __ldg(x + 2 * at + 1);
-            const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
 
-            encode_row_block<ISA, SR>(d, g, r, b, w);
+            encode_row_block<ISA, SR>(d, g, r, b, __ldg(x + 2 * at), __ldg(x + 2 * at + 1), (uint2 *)d.out.codes + at, d.out.scales + at);
         }
     }
 }
@@ -79,67 +77,85 @@ __device__ __forceinline__ uint32_t tile_word(uint32_t row, uint32_t pair)
     return row * ROW_WORDS + row / 16 * SKEW + pair;
 }
 
-/* Two columns of 16 rows: the low halves are one block, the high halves the next. */
+/* Two columns of 16 rows: the low halves are one block, the high halves the next. at: the first one's place in the output. */
 template <typename ISA, bool SR>
-__device__ __forceinline__ void encode_column_pair(const struct direction_args &d, const struct chain_globals &g, const uint32_t *tile,
-                                                   uint32_t row0, uint32_t col0, uint32_t rb, uint32_t pair)
+__device__ __forceinline__ void encode_column_pair(const struct direction_args &d, const struct chain_globals &g, const uint32_t *from,
+                                                   uint32_t c, uint32_t b, size_t at)
 {
     uint32_t v[16], acc = 0;
 
 #pragma unroll
     for (uint32_t k = 0; k < 16; k++) {
-        v[k] = tile[tile_word(16 * rb + k, pair)];
+        v[k] = from[k * ROW_WORDS];
         acc = isa_abs_max_nan_bf16x2(acc, v[k]);
     }
 #pragma unroll
     for (uint32_t half = 0; half < 2; half++) {
-        uint32_t c = col0 + 2 * pair + half, b = row0 / 16 + rb, words[4] = { 0, 0, 0, 0 };
+        uint32_t words[4] = { 0, 0, 0, 0 };
         float x[16];
-        size_t at = (size_t)c * d.blocks + b;
 
 #pragma unroll
         for (uint32_t k = 0; k < 16; k++)
             x[k] = __uint_as_float(half ? v[k] & 0xFFFF0000u : v[k] << 16);
         if (SR)
-            tuned_col_words(d, c, b, words);
-        *(uint2 *)(d.out.codes + 8 * at) = encode16<ISA, SR, false>(x, g, block_max_of<false>(half ? acc >> 16 : acc, x), FP4_RS_TRUNC,
-                                                                    (int)d.rs.map, words, d.out.scales + at);
+            tuned_col_words(d, c + half, b, words);
+        ((uint2 *)d.out.codes)[at] = encode16<ISA, SR, false>(x, g, block_max_of<false>(half ? acc >> 16 : acc, x), FP4_RS_TRUNC,
+                                                              (int)d.rs.map, words, d.out.scales + at);
+        at += d.blocks;
     }
 }
 
-/* rows a multiple of 128, columns of 64. Blocks walk over the tiles, so that the global scales are made once. */
+/* The 128 rows from *from on, 16 bytes a thread at a time; line: bytes of a row of the matrix. */
+__device__ __forceinline__ void tile_fetch(uint32_t *tile, const char *from, size_t line)
+{
+    uint32_t r = threadIdx.x / 8, c = threadIdx.x % 8;
+    const char *at = from + r * line + 16 * c;
+
+#pragma unroll
+    for (uint32_t i = 0; i < TILE_ROWS * TILE_COLS / 8 / THREADS; i++, at += 32 * line)
+        isa_cp_async16(tile + tile_word(r + 32 * i, 4 * c), at);
+    isa_cp_async_commit();
+}
+
+/* rows a multiple of 128, columns of 64. A block walks down one strip of 64 columns, fetching a tile while it works on the one before. */
 template <typename ISA, bool SR, bool ROWS>
-__global__ void __launch_bounds__(THREADS) quantize_tile_kernel(struct direction_args row, struct direction_args col, const uint4 *x,
-                                                                uint32_t tiles)
+__global__ void __launch_bounds__(THREADS) quantize_tile_kernel(struct direction_args row, struct direction_args col, const char *x)
 {
     if constexpr (ISA::available) {
-        __shared__ __align__(16) uint32_t shared[2][TILE_ROWS * ROW_WORDS + TILE_ROWS / 16 * SKEW];
+        __shared__ __align__(16) uint32_t tile[2][TILE_ROWS * ROW_WORDS + TILE_ROWS / 16 * SKEW];
         struct chain_globals gr, gc = chain_globals_of(&col.chain, col.out.amax[0], 2688.0f);
-        uint32_t across = (uint32_t)(col.lines / TILE_COLS), turn = 0;
+        uint32_t tiles = (uint32_t)(col.packed / TILE_ROWS), col0 = blockIdx.x * TILE_COLS, turn = 0, t = blockIdx.y;
+        /* this thread's blocks: rowwise (row r, block b) and (row r + 64, block b); transposed columns c and c + 1, 16-row group rb */
+        uint32_t r = threadIdx.x / 4, b = threadIdx.x % 4, rb = threadIdx.x % 8, pair = threadIdx.x / 8;
+        size_t line = 2 * col.lines, at_col = (size_t)(col0 + 2 * pair) * col.blocks + rb;
+        const char *from = x + (size_t)t * TILE_ROWS * line + 2 * col0;
 
         if (ROWS)
             gr = chain_globals_of(&row.chain, row.out.amax[0], 2688.0f);
-        for (uint32_t t = blockIdx.x; t < tiles; t += gridDim.x, turn ^= 1) {
-            uint32_t row0 = t / across * TILE_ROWS, col0 = t % across * TILE_COLS, *tile = shared[turn];
+        if (t < tiles)
+            tile_fetch(tile[0], from, line);
+        for (; t < tiles; t += gridDim.y, turn ^= 1) {
+            from += (size_t)gridDim.y * TILE_ROWS * line;
+            if (t + gridDim.y < tiles) {
+                tile_fetch(tile[turn ^ 1], from, line);
+                isa_cp_async_wait<1>();
+            } else {
+                isa_cp_async_wait<0>();
+            }
+            __syncthreads();
+            if (ROWS) {
+                size_t at = (size_t)(t * TILE_ROWS + r) * row.blocks + col0 / 16 + b;
+                const uint32_t *w = tile[turn] + tile_word(r, 8 * b);
 
 #pragma unroll
-            for (uint32_t i = 0; i < TILE_ROWS * TILE_COLS / 16 / THREADS; i++) {
-                uint32_t k = threadIdx.x + i * THREADS, r = k / 4, b = k % 4;
-                const uint4 *from = x + ((size_t)(row0 + r) * col.lines + col0 + 16 * b) / 8;
-                uint4 low = __ldg(from), high = __ldg(from + 1);
-
-                *(uint4 *)(tile + tile_word(r, 8 * b)) = low;
-                *(uint4 *)(tile + tile_word(r, 8 * b + 4)) = high;
-                if (ROWS) {
-                    const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
-
-                    encode_row_block<ISA, SR>(row, gr, row0 + r, col0 / 16 + b, w);
-                }
+                for (uint32_t i = 0; i < 2; i++, at += 64 * row.blocks, w += 64 * ROW_WORDS + 4 * SKEW)
+                    encode_row_block<ISA, SR>(row, gr, t * TILE_ROWS + r + 64 * i, col0 / 16 + b, *(const uint4 *)w, *(const uint4 *)(w + 4),
+                                              (uint2 *)row.out.codes + at, row.out.scales + at);
             }
-            /* Two buffers: whoever writes the next tile has passed this barrier after everybody read the one before. */
-            __syncthreads();
             /* eight 16-row groups in neighbouring lanes: 64 bytes of codes in a row of the output */
-            encode_column_pair<ISA, SR>(col, gc, tile, row0, col0, threadIdx.x % 8, threadIdx.x / 8);
+            encode_column_pair<ISA, SR>(col, gc, tile[turn] + tile_word(16 * rb, pair), col0 + 2 * pair, t * (TILE_ROWS / 16) + rb,
+                                        at_col + (size_t)t * (TILE_ROWS / 16));
+            __syncthreads(); /* the next turn fetches into this buffer */
         }
     }
 }
@@ -157,10 +173,10 @@ template <typename ISA, bool SR> static void launch_rows(const struct direction_
 template <typename ISA, bool SR, bool ROWS>
 static void launch_tiles(const struct direction_args &row, const struct direction_args &col, const void *x, cudaStream_t stream)
 {
-    unsigned tiles = (unsigned)(col.packed / TILE_ROWS * (col.lines / TILE_COLS));
+    unsigned strips = (unsigned)(col.lines / TILE_COLS), tiles = (unsigned)(col.packed / TILE_ROWS);
 
-    quantize_tile_kernel<ISA, SR, ROWS>
-        <<<resident_blocks(quantize_tile_kernel<ISA, SR, ROWS>, THREADS, tiles), THREADS, 0, stream>>>(row, col, (const uint4 *)x, tiles);
+    quantize_tile_kernel<ISA, SR, ROWS><<<dim3(strips, strip_blocks(quantize_tile_kernel<ISA, SR, ROWS>, THREADS, strips, tiles)), THREADS, 0,
+                                          stream>>>(row, col, (const char *)x);
 }
 
 template <typename ISA>

@@ -35,72 +35,94 @@ __device__ __forceinline__ void rht_words(const struct direction_args &d, uint32
     draw_words(d, subsequence, call, words);
 }
 
+/* The 128 tokens from *from on; line: bytes of a token. */
+__device__ __forceinline__ void tile_fetch(uint16_t *in, const char *from, size_t line)
+{
+    uint32_t t = threadIdx.x / 8, c = threadIdx.x % 8;
+    const char *at = from + t * line + 16 * c;
+
+#pragma unroll
+    for (uint32_t i = 0; i < TOKENS * FEATURES / 8 / THREADS; i++, at += 32 * line)
+        isa_cp_async16(in + (t + 32 * i) * IN_PITCH + 8 * c, at);
+    isa_cp_async_commit();
+}
+
+/* A block walks down one strip of 64 features, fetching a tile while it works on the one before. */
 template <typename ISA, bool SR, bool KEEP_NAN>
-__global__ void __launch_bounds__(THREADS) rht_tile_kernel(struct rht_args a, uint32_t k_col, uint32_t tiles)
+__global__ void __launch_bounds__(THREADS) rht_tile_kernel(struct rht_args a, uint32_t k_col)
 {
     if constexpr (ISA::available) {
-        __shared__ __align__(16) uint16_t in[TOKENS * IN_PITCH], out[FEATURES * OUT_PITCH];
+        __shared__ __align__(16) uint16_t buffer[2][TOKENS * IN_PITCH]; /* the sums take the place of their inputs: FEATURES * OUT_PITCH */
         const struct direction_args &d = a.d;
         struct chain_globals gl = chain_globals_of(&d.chain, d.out.amax[0], 2688.0f);
-        uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, across = (uint32_t)(a.cols / FEATURES), b[2][2];
+        uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles = (uint32_t)(a.rows / TOKENS), feature0 = blockIdx.x * FEATURES;
+        uint32_t t = blockIdx.y, turn = 0, g = threadIdx.x % 8, f = threadIdx.x / 8, b[2][2];
+        size_t line = 2 * a.cols, place = (size_t)(feature0 + f) * d.blocks + g;
+        const char *from = (const char *)a.x + (size_t)t * TOKENS * line + 2 * feature0;
+        uint32_t in_at = (16 * warp + lane % 8 + (lane >= 16 ? 8 : 0)) * IN_PITCH + lane / 8 % 2 * 8;
+        uint32_t out_at = lane / 4 * OUT_PITCH + 16 * warp + lane % 4 * 4;
 
         rht_fragment(b[0], lane, 0, a.mask, a.inverse);
         rht_fragment(b[1], lane, 2, a.mask, a.inverse);
-        for (uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-            uint32_t token0 = tile / across * TOKENS, feature0 = tile % across * FEATURES;
+        if (t < tiles)
+            tile_fetch(buffer[0], from, line);
+        for (; t < tiles; t += gridDim.y, turn ^= 1) {
+            uint16_t *shared = buffer[turn];
             uint2 sums[FEATURES / 16][2];
+            size_t at = place + (size_t)t * (TOKENS / 16);
 
-#pragma unroll
-            for (uint32_t i = 0; i < TOKENS * FEATURES / 8 / THREADS; i++) {
-                uint32_t k = threadIdx.x + i * THREADS, t = k / (FEATURES / 8), c = k % (FEATURES / 8);
-
-                *(uint4 *)(in + t * IN_PITCH + 8 * c) = __ldg((const uint4 *)(a.x + (size_t)(token0 + t) * a.cols + feature0) + c);
+            from += (size_t)gridDim.y * TOKENS * line;
+            if (t + gridDim.y < tiles) {
+                tile_fetch(buffer[turn ^ 1], from, line);
+                isa_cp_async_wait<1>();
+            } else {
+                isa_cp_async_wait<0>();
             }
             __syncthreads();
 #pragma unroll
-            for (uint32_t f = 0; f < FEATURES / 16; f++) {
+            for (uint32_t k = 0; k < FEATURES / 16; k++) {
                 uint32_t x[4];
                 float d0[4], d1[4];
 
-                isa_ldmatrix_x4_trans(x, in + (16 * warp + lane % 8 + (lane >= 16 ? 8 : 0)) * IN_PITCH + 16 * f + lane / 8 % 2 * 8);
+                isa_ldmatrix_x4_trans(x, shared + in_at + 16 * k);
                 isa_mma_bf16(d0, x, b[0]);
                 isa_mma_bf16(d1, x, b[1]);
 #pragma unroll
                 for (int h = 0; h < 2; h++)
-                    sums[f][h] = make_uint2(isa_cvt_bf16x2(d0[2 * h + 1], d0[2 * h]), isa_cvt_bf16x2(d1[2 * h + 1], d1[2 * h]));
+                    sums[k][h] = make_uint2(isa_cvt_bf16x2(d0[2 * h + 1], d0[2 * h]), isa_cvt_bf16x2(d1[2 * h + 1], d1[2 * h]));
             }
-            /* A buffer of its own for the sums: one barrier after them, and the next tile may be loaded while they are read. */
-#pragma unroll
-            for (uint32_t f = 0; f < FEATURES / 16; f++)
-#pragma unroll
-                for (uint32_t h = 0; h < 2; h++)
-                    *(uint2 *)(out + (16 * f + lane / 4 + 8 * h) * OUT_PITCH + 16 * warp + lane % 4 * 4) = sums[f][h];
             __syncthreads();
 #pragma unroll
-            for (uint32_t i = 0; i < TOKENS * FEATURES / 16 / THREADS; i++) {
-                uint32_t k = threadIdx.x + i * THREADS, g = k % (TOKENS / 16), f = k / (TOKENS / 16), words[4] = { 0, 0, 0, 0 };
-                const uint4 *from = (const uint4 *)(out + f * OUT_PITCH + 16 * g);
-                uint4 low = from[0], high = from[1];
+            for (uint32_t k = 0; k < 2 * FEATURES / 16; k++)
+                *(uint2 *)(shared + out_at + 8 * k * OUT_PITCH) = sums[k / 2][k % 2];
+            __syncthreads();
+#pragma unroll
+            for (uint32_t i = 0; i < TOKENS * FEATURES / 16 / THREADS; i++, at += 32 * d.blocks) {
+                const uint4 *sum = (const uint4 *)(shared + (f + 32 * i) * OUT_PITCH + 16 * g);
+                uint4 low = sum[0], high = sum[1];
                 const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
-                size_t at = (size_t)(feature0 + f) * d.blocks + token0 / 16 + g;
+                uint32_t words[4] = { 0, 0, 0, 0 };
                 float v[16];
 
                 if (SR)
-                    rht_words(d, feature0 + f, token0 / 16 + g, k_col, words);
+                    rht_words(d, feature0 + f + 32 * i, t * (TOKENS / 16) + g, k_col, words);
                 widen16(w, v);
-                *(uint2 *)(d.out.codes + 8 * at) = encode16<ISA, SR, KEEP_NAN>(v, gl, block_max_of<KEEP_NAN>(abs_max16(w), v), FP4_RS_TRUNC,
-                                                                               (int)d.rs.map, words, d.out.scales + at);
+                ((uint2 *)d.out.codes)[at] = encode16<ISA, SR, KEEP_NAN>(v, gl, block_max_of<KEEP_NAN>(abs_max16(w), v), FP4_RS_TRUNC,
+                                                                         (int)d.rs.map, words, d.out.scales + at);
             }
+            __syncthreads(); /* the next turn fetches into this buffer */
         }
     }
 }
 
+static_assert(FEATURES * OUT_PITCH <= TOKENS * IN_PITCH, "the sums of a tile fit where its inputs were");
+
 template <typename ISA, bool SR, bool KEEP_NAN> static void launch_tiles(const struct rht_args &a, uint32_t k_col, cudaStream_t stream)
 {
-    unsigned tiles = (unsigned)(a.rows / TOKENS * (a.cols / FEATURES));
+    unsigned strips = (unsigned)(a.cols / FEATURES), tiles = (unsigned)(a.rows / TOKENS);
 
-    rht_tile_kernel<ISA, SR, KEEP_NAN>
-        <<<resident_blocks(rht_tile_kernel<ISA, SR, KEEP_NAN>, THREADS, tiles), THREADS, 0, stream>>>(a, k_col, tiles);
+    rht_tile_kernel<ISA, SR, KEEP_NAN><<<dim3(strips, strip_blocks(rht_tile_kernel<ISA, SR, KEEP_NAN>, THREADS, strips, tiles)), THREADS, 0,
+                                         stream>>>(a, k_col);
 }
 
 template <typename ISA> static void launch(const struct rht_args &a, bool sr, uint32_t k_col, cudaStream_t stream)

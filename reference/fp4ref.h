@@ -2,7 +2,7 @@
 /*
  * fp4ref.h: the public header of libfp4ref, the pinned software reference of NVFP4.
  *
- * Everything here is plain C17 (and C++/CUDA clean), needs libc alone, allocates nothing, prints nothing and never exits.
+ * Everything here is plain C17 (and C++/CUDA clean), needs libc alone (fmaf may live in libm), allocates nothing, prints nothing and never exits.
  * All arithmetic is IEEE-754 binary32, round to nearest even, subnormals kept, no contraction; where something else is
  * computed, the comment says so. docs/numerics.md gives the rules in full, with the source of each; the short source names
  * used below (PTX, TE, RHT, SR) are explained at its top.
@@ -180,7 +180,7 @@ uint32_t fp4_philox_next(struct fp4_philox *p);
 /* ---- random streams: which word an element of a quantized output gets (TE 5, RHT 3) ---------------------------------- */
 
 enum fp4_stream {
-    FP4_STREAM_AUTO,         /* quantize: as TE dispatches (TE 8.1); rht-quantize: FP4_STREAM_RHT_COL */
+    FP4_STREAM_AUTO,         /* as the kernel does: quantize by TE's dispatch (TE 8.1), rht-quantize by kernel and recipe */
     FP4_STREAM_RBITS,        /* the words are given: one for 4 consecutive packed elements, row-major */
     FP4_STREAM_TUNED,        /* TE tuned 1-D (TE 5.3) */
     FP4_STREAM_2D,           /* TE 2-D kernel (TE 5.4) */
@@ -255,7 +255,7 @@ struct fp4_quantized {
 };
 
 /* Quantizes x. row and col may be NULL (but not both); col receives the transposed output. In FP4_STREAM_VECTOR one global
- * amax serves both directions, else each has its own given_amax. */
+ * amax serves both directions under FP4_RECIPE_TE, else each has its own given_amax. */
 int fp4_quantize(const struct fp4_quantize_params *p, const void *x, const struct fp4_quantized *row,
                  const struct fp4_quantized *col, struct fp4_error *err);
 

@@ -185,7 +185,7 @@ int fp4_quantize(const struct fp4_quantize_params *p, const void *x, const struc
     struct fp4_stream_shape shape = { p->rows, p->cols, row != NULL, col != NULL, 0 };
     enum fp4_stream kernel = fp4_stream_te_dispatch(p->input, p->rows, p->cols, p->block_16x16, row != NULL, col != NULL);
     enum fp4_stream stream = p->stream == FP4_STREAM_AUTO ? kernel : p->stream;
-    bool vector = (p->stream == FP4_STREAM_RBITS ? kernel : stream) == FP4_STREAM_VECTOR;
+    bool vector = p->recipe == FP4_RECIPE_TE && (p->stream == FP4_STREAM_RBITS ? kernel : stream) == FP4_STREAM_VECTOR;
     struct source rowwise = { x, p->input, p->cols, 1 }, colwise = { x, p->input, 1, p->cols };
     struct fp4_chain chain;
     struct fp4_quantized shared;

@@ -11,6 +11,8 @@ part() { # NAME COMMAND...
     "$@" || status=$?
     if [ $status = 0 ]; then
         passed+=("$name")
+    elif [ $status = 77 ]; then
+        skipped+=("$name${reason:+ ($reason)}")
     else
         failed+=("$name")
     fi
@@ -31,6 +33,13 @@ else
     echo; echo '== oracles: skipped, no CUDA toolkit'
     skipped+=('oracles (no CUDA toolkit)')
 fi
+sass() {
+    NVCC=$($make -s print-nvcc) tests/sass/sass-test.sh build/obj/kernels 2>&1 | tee build/sass.log
+    local status=${PIPESTATUS[0]}
+    reason=$(sed -n 's/^skipped: //p' build/sass.log)
+    return "$status"
+}
+part 'instructions of the ISA layers' sass
 echo
 for name in "${passed[@]}"; do echo "passed   $name"; done
 for name in "${skipped[@]:-}"; do [ -z "$name" ] || echo "skipped  $name"; done

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Backends "soft", "sm120" and "sm100": the kernels of kernels/, each in a worker process of its own. */
-#include "backend_rows.h"
 #include "cuda_backend.h"
+#include "backend_rows.h"
 #include "worker.h"
 
 #include <stdio.h>
@@ -97,11 +97,12 @@ int cuda_launch(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_c
         return fp4k_cvt_rs(isa, model, cuda_buffer(b, "x", ""), cuda_buffer(b, "rbits", ""), n, cuda_buffer(b, "codes", ""), NULL);
     case OP_SR_BF16X4:
     case OP_SR_FP32X4:
-        return fp4k_sr_x4(isa, model, cuda_buffer(b, "x", ""), c->dtype, c->rows, c->cols, cuda_buffer(b, "scale", ""), cuda_buffer(b, "rbits", ""),
-                          cuda_buffer(b, "scaled", ""), cuda_buffer(b, "codes", ""), NULL);
-    case OP_SR_BF16X8:
-        return fp4k_sr_x8(isa, model, cuda_buffer(b, "x", ""), c->rows, c->cols, cuda_buffer(b, "coefficient", ""), c->knob[KNOB_COEF] == 1,
+        return fp4k_sr_x4(isa, model, cuda_buffer(b, "x", ""), c->dtype, c->rows, c->cols, cuda_buffer(b, "scale", ""),
                           cuda_buffer(b, "rbits", ""), cuda_buffer(b, "scaled", ""), cuda_buffer(b, "codes", ""), NULL);
+    case OP_SR_BF16X8:
+        return fp4k_sr_x8(isa, model, cuda_buffer(b, "x", ""), c->rows, c->cols, cuda_buffer(b, "coefficient", ""),
+                          c->knob[KNOB_COEF] == 1, cuda_buffer(b, "rbits", ""), cuda_buffer(b, "scaled", ""),
+                          cuda_buffer(b, "codes", ""), NULL);
     case OP_QUANTIZE:
         return launch_quantize(isa, c, b);
     case OP_RHT_QUANTIZE:
@@ -109,11 +110,12 @@ int cuda_launch(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_c
     case OP_DEQUANTIZE:
         return launch_dequantize(c, b);
     case OP_SWIZZLE:
-        return c->knob[KNOB_SWIZZLE] ? fp4k_unswizzle(c->rows, c->cols, cuda_buffer(b, "swizzled", ""), cuda_buffer(b, "scales", ""), NULL)
-                                     : fp4k_swizzle(c->rows, c->cols, cuda_buffer(b, "scales", ""), cuda_buffer(b, "swizzled", ""), NULL);
+        return c->knob[KNOB_SWIZZLE]
+                   ? fp4k_unswizzle(c->rows, c->cols, cuda_buffer(b, "swizzled", ""), cuda_buffer(b, "scales", ""), NULL)
+                   : fp4k_swizzle(c->rows, c->cols, cuda_buffer(b, "scales", ""), cuda_buffer(b, "swizzled", ""), NULL);
     default:
-        return fp4k_philox(cuda_buffer(b, "seed", ""), cuda_buffer(b, "subsequence", ""), cuda_buffer(b, "offset", ""), c->rows, c->cols,
-                           knob_rounds(c->knob[KNOB_ROUNDS]), c->recipe == CR_CURAND, cuda_buffer(b, "words", ""), NULL);
+        return fp4k_philox(cuda_buffer(b, "seed", ""), cuda_buffer(b, "subsequence", ""), cuda_buffer(b, "offset", ""), c->rows,
+                           c->cols, knob_rounds(c->knob[KNOB_ROUNDS]), c->recipe == CR_CURAND, cuda_buffer(b, "words", ""), NULL);
     }
 }
 
@@ -159,8 +161,8 @@ static int check_input_guard(const struct tensor *t, const uint8_t *d, struct fp
     while (end && guard[end - 1] == INPUT_POISON)
         end--;
     if (end)
-        return fp4_fail(err, FP4_EFORMAT, "the kernel wrote beyond the end of the input '%s' (%zu bytes), up to %zu past it", t->name, t->bytes,
-                        end);
+        return fp4_fail(err, FP4_EFORMAT, "the kernel wrote beyond the end of the input '%s' (%zu bytes), up to %zu past it",
+                        t->name, t->bytes, end);
     return 0;
 }
 
@@ -236,8 +238,8 @@ void cuda_describe(char *text, size_t size)
     if (fp4k_device_info((int)worker_device, &d))
         snprintf(text, size, "no device");
     else
-        snprintf(text, size, "%s, compute capability %d.%d, driver CUDA %d.%d, runtime %d.%d, built for %s", d.name, d.major, d.minor,
-                 d.driver / 1000, d.driver % 1000 / 10, d.runtime / 1000, d.runtime % 1000 / 10, fp4k_architectures());
+        snprintf(text, size, "%s, compute capability %d.%d, driver CUDA %d.%d, runtime %d.%d, built for %s", d.name, d.major,
+                 d.minor, d.driver / 1000, d.driver % 1000 / 10, d.runtime / 1000, d.runtime % 1000 / 10, fp4k_architectures());
 }
 #endif
 
@@ -253,21 +255,21 @@ int cuda_supports(const struct fp4_case *c, struct fp4_error *err)
 /* ---- rows ----------------------------------------------------------------------------------------------------------------------------------------- */
 
 #ifdef FP4_HAVE_CUDA
-#define ROW(id, isa, text)                                                                                                                 \
-    static int available_##id(struct fp4_error *err)                                                                                       \
-    {                                                                                                                                      \
-        return cuda_available(isa, err);                                                                                                   \
-    }                                                                                                                                      \
-    static int run_##id(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)                                           \
-    {                                                                                                                                      \
-        return cuda_run(cuda_launch, isa, c, t, err);                                                                                      \
-    }                                                                                                                                      \
-    const struct backend_row backend_##id = { .name = #id,                                                                                 \
-                                              .help = text,                                                                                \
-                                              .available = available_##id,                                                                 \
-                                              .supports = cuda_supports,                                                                   \
-                                              .run = run_##id,                                                                             \
-                                              .describe = cuda_describe,                                                                   \
+#define ROW(id, isa, text)                                                                       \
+    static int available_##id(struct fp4_error *err)                                             \
+    {                                                                                            \
+        return cuda_available(isa, err);                                                         \
+    }                                                                                            \
+    static int run_##id(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err) \
+    {                                                                                            \
+        return cuda_run(cuda_launch, isa, c, t, err);                                            \
+    }                                                                                            \
+    const struct backend_row backend_##id = { .name = #id,                                       \
+                                              .help = text,                                      \
+                                              .available = available_##id,                       \
+                                              .supports = cuda_supports,                         \
+                                              .run = run_##id,                                   \
+                                              .describe = cuda_describe,                         \
                                               .isolated = true }
 #else
 static int not_built(struct fp4_error *err)
@@ -287,12 +289,12 @@ static void describe_nothing(char *text, size_t size)
     snprintf(text, size, "not built");
 }
 
-#define ROW(id, isa, text)                                                                                                                 \
-    const struct backend_row backend_##id = { .name = #id,                                                                                 \
-                                              .help = text,                                                                                \
-                                              .available = not_built,                                                                      \
-                                              .supports = cuda_supports,                                                                   \
-                                              .run = run_nothing,                                                                          \
+#define ROW(id, isa, text)                                               \
+    const struct backend_row backend_##id = { .name = #id,               \
+                                              .help = text,              \
+                                              .available = not_built,    \
+                                              .supports = cuda_supports, \
+                                              .run = run_nothing,        \
                                               .describe = describe_nothing }
 #endif
 

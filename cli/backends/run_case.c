@@ -72,11 +72,13 @@ static int check_guard(const struct backend_row *b, const struct tensor *t, uint
             changed++;
             last = i + 1;
         }
-    return fp4_fail(err, FP4_EFORMAT, "backend '%s' wrote %zu byte%s beyond the end of '%s' (%zu bytes), up to %zu past it%s", b->name, changed,
-                    changed == 1 ? "" : "s", t->name, t->bytes, last, last == BACKEND_GUARD_BYTES ? " or further" : "");
+    return fp4_fail(err, FP4_EFORMAT, "backend '%s' wrote %zu byte%s beyond the end of '%s' (%zu bytes), up to %zu past it%s",
+                    b->name, changed, changed == 1 ? "" : "s", t->name, t->bytes, last,
+                    last == BACKEND_GUARD_BYTES ? " or further" : "");
 }
 
-static int run_over(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, uint8_t poison, struct fp4_error *err)
+static int run_over(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, uint8_t poison,
+                    struct fp4_error *err)
 {
     size_t i;
 
@@ -94,8 +96,8 @@ static int run_over(const struct backend_row *b, const struct fp4_case *c, struc
             return fp4_fail(err, FP4_EFORMAT, "backend '%s' did not produce the output '%s'", b->name, o->name);
         /* A second run finds less than that. */
         if (o->role != TENSOR_INPUT && o->written && o->bytes >= 16 && all_poison(o->data, o->bytes, poison))
-            return fp4_fail(err, FP4_EFORMAT, "backend '%s' never wrote '%s': its %zu bytes are still the poison 0x%02x", b->name, o->name,
-                            o->bytes, poison);
+            return fp4_fail(err, FP4_EFORMAT, "backend '%s' never wrote '%s': its %zu bytes are still the poison 0x%02x", b->name,
+                            o->name, o->bytes, poison);
     }
     return 0;
 }
@@ -108,7 +110,8 @@ static int compare_runs(const struct backend_row *b, const struct tensor *first,
     size_t unwritten = 0, differ = 0, at_unwritten = 0, at_differ = 0, i;
 
     if (first->written != second->written)
-        return fp4_fail(err, FP4_EFORMAT, "backend '%s' produced '%s' in one of two runs only: not deterministic", b->name, first->name);
+        return fp4_fail(err, FP4_EFORMAT, "backend '%s' produced '%s' in one of two runs only: not deterministic", b->name,
+                        first->name);
     if (!first->written || memcmp(first->data, second->data, first->bytes) == 0)
         return 0;
     for (i = 0; i < first->bytes; i++) {
@@ -120,12 +123,13 @@ static int compare_runs(const struct backend_row *b, const struct tensor *first,
             at_differ = differ++ ? at_differ : i;
     }
     if (differ)
-        return fp4_fail(err, FP4_EFORMAT, "two runs of backend '%s' differ in %zu of the %zu bytes of '%s', first in byte %zu: not deterministic",
+        return fp4_fail(err, FP4_EFORMAT,
+                        "two runs of backend '%s' differ in %zu of the %zu bytes of '%s', first in byte %zu: not deterministic",
                         b->name, differ, first->bytes, first->name, at_differ);
     if (unwritten == first->bytes)
         return fp4_fail(err, FP4_EFORMAT, "backend '%s' never wrote '%s' (%zu bytes)", b->name, first->name, first->bytes);
-    return fp4_fail(err, FP4_EFORMAT, "backend '%s' never wrote %zu of the %zu bytes of '%s', first byte %zu", b->name, unwritten, first->bytes,
-                    first->name, at_unwritten);
+    return fp4_fail(err, FP4_EFORMAT, "backend '%s' never wrote %zu of the %zu bytes of '%s', first byte %zu", b->name, unwritten,
+                    first->bytes, first->name, at_unwritten);
 }
 
 static int run_again(const struct backend_row *b, const struct fp4_case *c, const struct case_tensors *t, struct fp4_error *err)
@@ -186,7 +190,8 @@ int backend_canary(const struct backend_row *b, struct fp4_error *err)
         scales = tensor_find(&t, "block-scale");
         /* The first block holds the 2688 that makes the global scale 1; the second one is the identity. */
         if (memcmp(codes->data + 8, wanted, sizeof wanted) != 0 || scales->data[1] != 0x38)
-            fp4_fail(err, FP4_EFORMAT, "canary: the identity block gave codes %02x %02x %02x %02x.. and scale %02x instead of 10 32 54 76.. and 38",
+            fp4_fail(err, FP4_EFORMAT,
+                     "canary: the identity block gave codes %02x %02x %02x %02x.. and scale %02x instead of 10 32 54 76.. and 38",
                      codes->data[8], codes->data[9], codes->data[10], codes->data[11], scales->data[1]);
         else
             status = 0;

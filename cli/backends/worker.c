@@ -44,7 +44,7 @@ struct pool { /* the workers of a backend, one a device */
     const struct backend_row *b;
     struct worker workers[WORKER_DEVICES_MAX];
     char described[256];
-    char given_up[sizeof ((struct fp4_error *)0)->msg]; /* why the last device was */
+    char given_up[sizeof((struct fp4_error *)0)->msg]; /* why the last device was */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -138,7 +138,8 @@ static void kill_worker(struct worker *w)
     if (kill(-w->pid, SIGKILL)) /* with what it may have started itself */
         kill(w->pid, SIGKILL);
     if (!reap(w, KILL_SECONDS, &status))
-        term_note("the process %ld of backend '%s' was killed and has not ended after %d s", (long)w->pid, w->b->name, KILL_SECONDS);
+        term_note("the process %ld of backend '%s' was killed and has not ended after %d s", (long)w->pid, w->b->name,
+                  KILL_SECONDS);
     let_go(w);
 }
 
@@ -163,13 +164,16 @@ static int explain_end(struct worker *w, struct fp4_error *err)
 
     if (!reap(w, PART_SECONDS, &status)) {
         kill_worker(w);
-        return fp4_fail(err, FP4_EIO, "the process of backend '%s' closed its connection without ending, and was killed", w->b->name);
+        return fp4_fail(err, FP4_EIO, "the process of backend '%s' closed its connection without ending, and was killed",
+                        w->b->name);
     }
     let_go(w);
     if (WIFSIGNALED(status))
         return fp4_fail(err, FP4_EIO, "the process of backend '%s' died of signal %d (%s)%s", w->b->name, WTERMSIG(status),
-                        strsignal(WTERMSIG(status)), WTERMSIG(status) == SIGKILL ? ": someone, or the lack of memory, killed it" : "");
-    return fp4_fail(err, FP4_EIO, "the process of backend '%s' ended with status %d before it had answered", w->b->name, WEXITSTATUS(status));
+                        strsignal(WTERMSIG(status)),
+                        WTERMSIG(status) == SIGKILL ? ": someone, or the lack of memory, killed it" : "");
+    return fp4_fail(err, FP4_EIO, "the process of backend '%s' ended with status %d before it had answered", w->b->name,
+                    WEXITSTATUS(status));
 }
 
 /* ---- the beginning of a process --------------------------------------------------------------------------------------------------------- */
@@ -235,7 +239,8 @@ static int start(struct worker *w, struct fp4_error *err)
     for (i = 0; i < word_count; i++)
         argv[n++] = (char *)(uintptr_t)words[i];
     argv[n] = NULL;
-    signal(SIGCHLD, SIG_DFL); /* whoever started this program may have left it ignored, and nothing would be known of a worker's end */
+    signal(SIGCHLD,
+           SIG_DFL); /* whoever started this program may have left it ignored, and nothing would be known of a worker's end */
     if (socket_pair(fd))
         return fp4_fail(err, FP4_EIO, "cannot make a socket for a worker process: %s", strerror(errno));
     w->pid = fork();
@@ -486,7 +491,8 @@ static int introduce_all(struct pool *p, struct fp4_error *err)
         if (i == 0)
             snprintf(p->described, sizeof p->described, "%s", described);
         else if (strcmp(p->described, described) != 0)
-            return fp4_fail(err, FP4_EUSAGE, "devices %u and %u are not of one kind (%.150s | %.150s): their results would be mixed in one dump",
+            return fp4_fail(err, FP4_EUSAGE,
+                            "devices %u and %u are not of one kind (%.150s | %.150s): their results would be mixed in one dump",
                             devices[0], devices[i], p->described, described);
     }
     return 0;

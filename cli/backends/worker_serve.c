@@ -57,7 +57,8 @@ static void *watch_parent(void *arg)
     int n;
 
     do
-        n = poll(&end, 1, 1000); /* not for ever: while it waits, a descriptor that a backend has closed stays open for the parent */
+        n = poll(&end, 1,
+                 1000); /* not for ever: while it waits, a descriptor that a backend has closed stays open for the parent */
     while (n == 0 || (n < 0 && errno == EINTR));
     _exit(2);
     return arg;
@@ -91,7 +92,8 @@ static int put_tensors(const struct case_tensors *t)
 
         if (t->t[i].role == TENSOR_INPUT)
             continue;
-        if (wire_send(WORKER_FD, &bytes, sizeof bytes) || (bytes != UINT64_MAX && wire_send(WORKER_FD, t->t[i].data, t->t[i].bytes)))
+        if (wire_send(WORKER_FD, &bytes, sizeof bytes) ||
+            (bytes != UINT64_MAX && wire_send(WORKER_FD, t->t[i].data, t->t[i].bytes)))
             return -1;
     }
     return 0;

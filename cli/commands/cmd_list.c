@@ -80,23 +80,34 @@ static int list_recipes(struct fp4_error *err)
     return 0;
 }
 
+static void print_ops(uint32_t ops)
+{
+    int op;
+
+    for (op = 0; op < OP_COUNT; op++)
+        if (ops & 1u << op)
+            printf(" %s", fp4_ops[op].name);
+    puts(" )");
+}
+
 static int list_knobs(struct fp4_error *err)
 {
     size_t i, k;
-    int op;
 
     (void)err;
     for (i = 0; i < fp4_knob_rows; i++) {
         const struct knob_row *row = &fp4_knobs[i];
 
-        for (k = 0; row->tokens[k]; k++)
-            if (*row->tokens[k])
-                printf("%s%s%s", row->tokens[k], k == row->def ? "*" : "", row->tokens[k + 1] ? " " : "");
-        printf("\n    %s (", row->help);
-        for (op = 0; op < OP_COUNT; op++)
-            if (row->ops & 1u << op)
-                printf(" %s", fp4_ops[op].name);
-        puts(" )");
+        printf("%-10s", knob_name(row->knob));
+        if (row->knob == KNOB_RS) {
+            printf(" %s* ... (`fp4check list rs-models`)", row->tokens[row->def]);
+        } else {
+            for (k = 0; row->tokens[k]; k++)
+                if (*row->tokens[k])
+                    printf(" %s%s", row->tokens[k], k == row->def ? "*" : "");
+        }
+        printf("\n           %s (", row->help);
+        print_ops(row->ops);
     }
     puts("* default; a default is left out of the name unless the knob is always shown");
     return 0;
@@ -111,6 +122,7 @@ static int list_data(struct fp4_error *err)
         printf("%-14s %s [%s]\n", fp4_data[i].name, fp4_data[i].help, fp4_data[i].source);
     for (i = 0; i < input_count(); i++)
         printf("%-14s tensor '%s'\n", input_data_name(i), input_tensor_name(i));
+    puts("sources: docs/numerics.md, section 1.1");
     return 0;
 }
 

@@ -216,7 +216,7 @@ static void show_block(const struct blocks *b, size_t line, size_t block)
         if (b->random)
             random_line(b, line, c, stop);
         line_of("code", b->codes, line, width, c, stop, false);
-        line_of("E2M1", b->codes, line, width, c, stop, true);
+        line_of("decodes to", b->codes, line, width, c, stop, true);
         if (b->dequantized)
             line_of("dequantized", b->dequantized, line, width, c, stop, false);
         if (stop < end)
@@ -235,7 +235,7 @@ static void show_blocks(const struct blocks *b, const struct window *w)
         if (b->amax->dims[0] > 1)
             printf(" of line 0, one a line");
         if (b->global)
-            printf(", global encode scale %.9g (0x%08x)", (double)f32_of(b->global, 0), fp4_f32_bits(f32_of(b->global, 0)));
+            printf(", global scale S_enc %.9g (0x%08x)", (double)f32_of(b->global, 0), fp4_f32_bits(f32_of(b->global, 0)));
         putchar('\n');
     }
     for (line = w->r0; line < lines && line < w->r1; line++)
@@ -359,6 +359,12 @@ static int check_window(const struct case_tensors *t, const struct window *w, st
     return 0;
 }
 
+/* Inputs of a quantizer that its blocks do not show anyway. */
+static bool small_input(const struct tensor *t)
+{
+    return t->role == TENSOR_INPUT && strcmp(t->name, "x") != 0 && strncmp(t->name, "rbits", 5) != 0;
+}
+
 static void show_all(const struct fp4_case *c, struct case_tensors *t, const struct window *w)
 {
     struct blocks row, col;
@@ -366,7 +372,7 @@ static void show_all(const struct fp4_case *c, struct case_tensors *t, const str
     bool quantizer = c->op == OP_QUANTIZE || c->op == OP_RHT_QUANTIZE;
 
     for (i = 0; i < t->count; i++)
-        if (t->t[i].data && (opt.stages.count ? stage_wanted(t->t[i].name) : !quantizer || t->t[i].role == TENSOR_INPUT))
+        if (t->t[i].data && (opt.stages.count ? stage_wanted(t->t[i].name) : !quantizer || small_input(&t->t[i])))
             show_tensor(&t->t[i], w);
     if (!quantizer || opt.stages.count)
         return;

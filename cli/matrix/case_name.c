@@ -557,6 +557,8 @@ static int check_rht(const struct fp4_case *c, struct fp4_error *err)
         return refuse(err, "te-ref has no choice of kernel");
     if (kernel == FP4_RHT_KERNEL_COL && case_has_row(c))
         return refuse(err, "kernel-col has the transposed output alone: kernel-rowcol or kernel-unfused make both");
+    if (kernel == FP4_RHT_KERNEL_UNFUSED && c->recipe == CR_TE_FAST && !aligned_32(c))
+        return refuse(err, "unfused, te-fast is TE's tuned kernel: rows and columns in 32s");
     if (kernel == FP4_RHT_KERNEL_UNFUSED && c->recipe == CR_TE_REF)
         return refuse(err, "te-ref has no choice of kernel");
     if (kernel == FP4_RHT_KERNEL_UNFUSED && (c->knob[KNOB_TRIP] || c->knob[KNOB_RCP]))

@@ -22,7 +22,7 @@ const struct op_row fp4_ops[OP_COUNT] = {
     { OP_QUANTIZE, "quantize", R(TE) | R(TE_FAST) | R(TE_REF) | R(TORCHAO), F32 | F16 | BF16,
       "a matrix to codes, block scales and amax, rowwise and transposed", "4 Quantize" },
     { OP_RHT_QUANTIZE, "rht-quantize", R(TE) | R(TE_FAST) | R(TE_REF) | R(FP4SM120), BF16,
-      "16-point random Hadamard transform along the rows, then quantize, transposed", "7 Hadamard" },
+      "random Hadamard transform of 16 consecutive rows (tokens) of a column, then quantize, transposed", "7 Hadamard" },
     { OP_DEQUANTIZE, "dequantize", R(TE), F32 | F16 | BF16, "codes, block scales and amax back to numbers", "5 Dequantize" },
     { OP_SWIZZLE, "swizzle", R(TE), 1u << FP4_E4M3, "block scales between the linear and the 128x4 GEMM layout", "8 Layouts" },
     { OP_PHILOX, "philox", R(TE) | R(CURAND), 1u << FP4_U32, "Philox4x32 words of seed, subsequence and offset",

@@ -100,6 +100,22 @@ __device__ __forceinline__ void isa_ldmatrix_x4_trans(uint32_t r[4], const void 
                  : "memory");
 }
 
+/* cp.async.cg.shared.global of 16 bytes (PTX 7.0, sm_80), its commit_group and wait_group. */
+__device__ __forceinline__ void isa_cp_async16(void *to_shared, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to_shared)), "l"(from) : "memory");
+}
+
+__device__ __forceinline__ void isa_cp_async_commit(void)
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+template <int PENDING> __device__ __forceinline__ void isa_cp_async_wait(void)
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
 /* cvt.rn.satfinite.e4m3x2.f32 (PTX 7.8, sm_89): b in the low byte. Below sm_89 the integer version of fp4arith.h. */
 __device__ __forceinline__ uint32_t isa_cvt_rn_e4m3(float v)
 {

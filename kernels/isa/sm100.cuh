@@ -24,7 +24,7 @@ struct isa_sm100 {
 
     static __device__ __forceinline__ uint32_t cvt_rn_e2m1x8_small(const float v[8])
     {
-        return __byte_perm(cvt_rn_e2m1x4(v[0], v[1], v[2], v[3]), cvt_rn_e2m1x4(v[4], v[5], v[6], v[7]), 0x5410);
+        return isa_sm120::cvt_rn_e2m1x8_small(v);
     }
 
     /* cvt.rs.satfinite.e2m1x4.f32 (PTX 8.7; sm_100a, sm_103a): operands in descending order give ascending nibbles. Which random byte serves

@@ -45,13 +45,30 @@ struct isa_sm120 {
 #endif
     }
 
+    /* Eight values, any: four instructions, each merging into the one before. */
     static __device__ __forceinline__ uint32_t cvt_rn_e2m1x8_small(const float v[8])
     {
-        return __byte_perm(cvt_rn_e2m1x4(v[0], v[1], v[2], v[3]), cvt_rn_e2m1x4(v[4], v[5], v[6], v[7]), 0x5410);
+#ifdef FP4_HAS_CVT_RN_E2M1
+        uint32_t r;
+
+        asm("{\n"
+            "  .reg .b8 b0, b1, b2, b3;\n"
+            "  cvt.rn.satfinite.e2m1x2.f32 b0, %2, %1;\n"
+            "  cvt.rn.satfinite.e2m1x2.f32 b1, %4, %3;\n"
+            "  cvt.rn.satfinite.e2m1x2.f32 b2, %6, %5;\n"
+            "  cvt.rn.satfinite.e2m1x2.f32 b3, %8, %7;\n"
+            "  mov.b32 %0, {b0, b1, b2, b3};\n"
+            "}"
+            : "=r"(r)
+            : "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]), "f"(v[4]), "f"(v[5]), "f"(v[6]), "f"(v[7]));
+        return r;
+#else
+        return 0;
+#endif
     }
 
-    /* Integer steps for every rs-model. Rule trunc, the one that is measured, has its codes as integers two halves a register: four
-     * more steps pack them, where cvt.rn would first want all four widened to binary32 and scaled back (`make sass` counts). */
+    /* Integer steps for every rs-model. Rule trunc, the one that is measured, has its codes as integers, two a register, and packs them with
+     * six instructions; cvt.rn would first want all four widened to binary32 and scaled back. */
     static __device__ __forceinline__ uint32_t cvt_rs_e2m1x4(int rule, int map, float v0, float v1, float v2, float v3,
                                                              uint32_t rbits)
     {

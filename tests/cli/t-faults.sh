@@ -2,61 +2,7 @@
 # Backends that are wrong on purpose (tests/faulty): each fault is named for what it is and costs its own case, the others are as they
 # should be, the next case has a fresh process, and no process is left over.
 . "$FP4_SRCDIR/tests/cli/lib.sh"
-FP4CHECK=$(dirname "$FP4CHECK")/tests/fp4check-faulty
-[ -x "$FP4CHECK" ] || skip "there is no $FP4CHECK (make cli-tests builds it)"
-export FP4_FAULTY_LOG=$PWD/log FP4_FAULTY_GONE=$PWD/gone
-selection=(--suite smoke --op quantize)
-
-fp list "${selection[@]}"
-cp out names
-cases=$(wc -l <names)
-bad=$(grep -c /ties/ names)
-good=$((cases - bad))
-[ "$bad" -ge 2 ] && [ "$good" -ge 20 ] || problem "the selection has $bad cases that fault, and $good that do not"
-fp run -q "${selection[@]}" --backend ref -o ref.json
-expect_status 0
-fp diff ref.json ref.json
-expect_last_line out "$cases cases compared: $cases equal"
-
-no_process_left() { # of those that wrote the log; a killed one may take a moment
-    local pid tries
-    for pid in $(cut -d' ' -f1 log | sort -u); do
-        for tries in 1 2 3 4 5 6 7 8 9 10; do
-            kill -0 "$pid" 2>/dev/null || continue 2
-            sleep 0.2
-        done
-        problem "process $pid is left over: $(ps -o pid,ppid,stat,args -p "$pid" | tail -n 1)"
-    done
-}
-
-run_faulty() { # NAME OPTION...: a run, and what is true of every one that goes on to the end
-    local name=$1
-    shift
-    rm -f log x.json
-    fp run "${selection[@]}" --backend "faulty-$name" --jobs 1 -o x.json "$@"
-    expect_file x.json log
-    no_process_left
-}
-
-fault() { # NAME REASON-REGEX OPTION...
-    local name=$1 reason=$2
-    shift 2
-    run_faulty "$name" "$@"
-    expect_status 1
-    expect_out "$cases cases: $good ok, 0 skipped, $bad error"
-    expect_err "first error: $(grep -m1 /ties/ names): faulty-$name: "
-    # the reason, on the cases that fault and on no others
-    grep -o '^{"case":"[^"]*".*"status":"error","reason":"[^"]*"' x.json | sed 's/^{"case":"\([^"]*\)".*"reason":"\([^"]*\)"$/\1 \2/' >errors
-    expect_equal "$(cut -d' ' -f1 errors)" "$(grep /ties/ names)" 'the cases in error'
-    cut -d' ' -f2- errors | grep -vxE -e "$reason" >others
-    expect_empty others
-    # the rest is right
-    fp diff ref.json:ref "x.json:faulty-$name"
-    expect_status 1
-    expect_last_line out "$good cases compared: $good equal; $bad errors"
-    # one process for the first cases, and another one after each fault
-    expect_equal "$(cut -d' ' -f1 log | uniq | wc -l)" $((bad + $(tail -n 1 names | grep -vc /ties/))) 'processes that computed a case'
-}
+. "$FP4_SRCDIR/tests/cli/faults.sh"
 
 fault oob "backend 'faulty-oob' wrote 200 bytes beyond the end of 'codes' \([0-9]+ bytes\), up to 300 past it"
 fault onebyte "backend 'faulty-onebyte' wrote 1 byte beyond the end of 'codes' \([0-9]+ bytes\), up to 1 past it"
@@ -79,7 +25,7 @@ fi
 # what is printed reaches the user and not the answers
 run_faulty noise
 expect_status 0
-expect_out "$cases cases: $cases ok, 0 skipped, 0 error"
+expect_out ": $cases ok, 0 skipped, 0 error"
 expect_no_out 'noise from a backend'
 expect_equal "$(grep -c 'noise from a backend, -1 at the end of standard input' err)" $((2 * bad)) 'lines that a backend printed'
 fp diff ref.json:ref x.json:faulty-noise
@@ -90,7 +36,7 @@ run_faulty zero --backend ref
 expect_status 1
 expect_err "backend 'faulty-zero' cannot run: canary: the identity block gave codes 00 00 00 00.. and scale 00"
 expect_err "run: 1 of the backends cannot be believed"
-expect_out "$cases cases: $cases ok, $cases skipped, 0 error"
+expect_out ": $cases ok, $cases skipped, 0 error"
 expect_equal "$(grep -cv identity log)" 0 'cases after the canary'
 run_faulty zero
 expect_status 2
@@ -105,7 +51,7 @@ run_faulty gone
 expect_status 1
 expect_err "device 0 is left out for backend 'faulty-gone': the device is lost"
 before=$(($(grep -nm1 /ties/ names | cut -d: -f1) - 1))
-expect_out "$cases cases: $before ok, 0 skipped, $((cases - before)) error"
+expect_out ": $before ok, 0 skipped, $((cases - before)) error"
 has x.json "backend 'faulty-gone' cannot be started any more: the device is lost"
 fp list backends
 expect_out 'faulty-gone cannot run here: the device is lost'
@@ -172,10 +118,10 @@ no_process_left
 
 # ---- what is wrong with --device and --timeout ------------------------------------------------------------------------------------------------
 
-for command in run verify list show; do
+for command in verify list show; do
     for devices in '' , 0, ,0 a -1 0,x 0x1 1.5 '0 1' 10000; do
         fp $command --device "$devices" backends
-        [ $command = run ] || expect_trouble --device "'$devices'"
+        expect_trouble --device "'$devices'"
     done
 done
 for devices in '' 0, a 0,x; do

@@ -16,36 +16,36 @@
 
 #include "backend.h"
 
-#define FAULTY_CPU(X)                                                                                                                      \
-    X(none, "faulty-none", "does nothing wrong")                                                                                           \
-    X(oob, "faulty-oob", "writes far beyond an output")                                                                                    \
-    X(far, "faulty-far", "writes to an address that is not there")                                                                         \
-    X(onebyte, "faulty-onebyte", "writes one byte too many")                                                                               \
-    X(partial, "faulty-partial", "leaves the last byte of an output out")                                                                  \
-    X(silent, "faulty-silent", "says that it wrote, and did not")                                                                          \
-    X(zero, "faulty-zero", "writes zeros, in every case")                                                                                  \
-    X(random, "faulty-random", "computes something else each time")                                                                        \
-    X(hang, "faulty-hang", "loops for ever")                                                                                               \
-    X(trap, "faulty-trap", "executes an illegal instruction")                                                                              \
-    X(abort, "faulty-abort", "calls abort")                                                                                                \
-    X(kill, "faulty-kill", "is killed, as when memory has run out")                                                                        \
-    X(exit, "faulty-exit", "calls exit(0)")                                                                                                \
-    X(mute, "faulty-mute", "closes its descriptors and stays")                                                                             \
-    X(babble, "faulty-babble", "writes to the descriptor of its answers")                                                                  \
-    X(noise, "faulty-noise", "prints on standard output, and reads standard input")                                                        \
+#define FAULTY_CPU(X)                                                               \
+    X(none, "faulty-none", "does nothing wrong")                                    \
+    X(oob, "faulty-oob", "writes far beyond an output")                             \
+    X(far, "faulty-far", "writes to an address that is not there")                  \
+    X(onebyte, "faulty-onebyte", "writes one byte too many")                        \
+    X(partial, "faulty-partial", "leaves the last byte of an output out")           \
+    X(silent, "faulty-silent", "says that it wrote, and did not")                   \
+    X(zero, "faulty-zero", "writes zeros, in every case")                           \
+    X(random, "faulty-random", "computes something else each time")                 \
+    X(hang, "faulty-hang", "loops for ever")                                        \
+    X(trap, "faulty-trap", "executes an illegal instruction")                       \
+    X(abort, "faulty-abort", "calls abort")                                         \
+    X(kill, "faulty-kill", "is killed, as when memory has run out")                 \
+    X(exit, "faulty-exit", "calls exit(0)")                                         \
+    X(mute, "faulty-mute", "closes its descriptors and stays")                      \
+    X(babble, "faulty-babble", "writes to the descriptor of its answers")           \
+    X(noise, "faulty-noise", "prints on standard output, and reads standard input") \
     X(gone, "faulty-gone", "dies and cannot be started again")
 
 #ifdef FP4_HAVE_CUDA
-#define FAULTY_GPU(X)                                                                                                                      \
-    X(gpu_far, "faulty-gpu-far", "a kernel that writes to an address that is not there")                                                   \
-    X(gpu_near, "faulty-gpu-near", "a kernel that writes beyond an output")                                                                \
-    X(gpu_onebyte, "faulty-gpu-onebyte", "a kernel that writes one byte too many")                                                         \
-    X(gpu_input, "faulty-gpu-input", "a kernel that writes beyond its input")                                                              \
-    X(gpu_partial, "faulty-gpu-partial", "a kernel that leaves the last byte of an output out")                                            \
-    X(gpu_silent, "faulty-gpu-silent", "no kernel at all")                                                                                 \
-    X(gpu_random, "faulty-gpu-random", "a kernel that computes something else each time")                                                  \
-    X(gpu_hang, "faulty-gpu-hang", "a kernel that loops for ever")                                                                         \
-    X(gpu_trap, "faulty-gpu-trap", "a kernel that calls __trap()")                                                                         \
+#define FAULTY_GPU(X)                                                                           \
+    X(gpu_far, "faulty-gpu-far", "a kernel that writes to an address that is not there")        \
+    X(gpu_near, "faulty-gpu-near", "a kernel that writes beyond an output")                     \
+    X(gpu_onebyte, "faulty-gpu-onebyte", "a kernel that writes one byte too many")              \
+    X(gpu_input, "faulty-gpu-input", "a kernel that writes beyond its input")                   \
+    X(gpu_partial, "faulty-gpu-partial", "a kernel that leaves the last byte of an output out") \
+    X(gpu_silent, "faulty-gpu-silent", "no kernel at all")                                      \
+    X(gpu_random, "faulty-gpu-random", "a kernel that computes something else each time")       \
+    X(gpu_hang, "faulty-gpu-hang", "a kernel that loops for ever")                              \
+    X(gpu_trap, "faulty-gpu-trap", "a kernel that calls __trap()")                              \
     X(gpu_launch, "faulty-gpu-launch", "a launch of more threads than there can be")
 #else
 #define FAULTY_GPU(X)

@@ -231,22 +231,22 @@ static void describe(char *text, size_t size)
     snprintf(text, size, "a device of kind %s", worker_device < DEVICES / 2 ? "A" : "B");
 }
 
-#define ROW(id, name_text, help_text)                                                                                                      \
-    static int run_##id(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)                                           \
-    {                                                                                                                                      \
-        return run(fault_##id, c, t, err);                                                                                                 \
-    }                                                                                                                                      \
-    static int available_##id(struct fp4_error *err)                                                                                       \
-    {                                                                                                                                      \
-        return available(name_text, err);                                                                                                  \
-    }                                                                                                                                      \
-    const struct backend_row faulty_##id = {                                                                                               \
-        .name = name_text,                                                                                                                 \
-        .help = help_text,                                                                                                                 \
-        .available = available_##id,                                                                                                       \
-        .supports = supports,                                                                                                              \
-        .run = run_##id,                                                                                                                   \
-        .describe = describe,                                                                                                              \
-        .isolated = true,                                                                                                                  \
+#define ROW(id, name_text, help_text)                                                            \
+    static int run_##id(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err) \
+    {                                                                                            \
+        return run(fault_##id, c, t, err);                                                       \
+    }                                                                                            \
+    static int available_##id(struct fp4_error *err)                                             \
+    {                                                                                            \
+        return available(name_text, err);                                                        \
+    }                                                                                            \
+    const struct backend_row faulty_##id = {                                                     \
+        .name = name_text,                                                                       \
+        .help = help_text,                                                                       \
+        .available = available_##id,                                                             \
+        .supports = supports,                                                                    \
+        .run = run_##id,                                                                         \
+        .describe = describe,                                                                    \
+        .isolated = true,                                                                        \
     };
 FAULTY_CPU(ROW)

@@ -53,7 +53,8 @@ static int fault_gpu_partial(const struct fp4_case *c, const struct cuda_case *b
     const struct tensor *codes = tensor_of(b, "codes");
     int error = soft(c, b);
 
-    return error ? error : faulty_cuda_write((uint8_t *)cuda_buffer(b, "codes", "") + codes->bytes - 1, backend_poison_of(codes), 1);
+    return error ? error
+                 : faulty_cuda_write((uint8_t *)cuda_buffer(b, "codes", "") + codes->bytes - 1, backend_poison_of(codes), 1);
 }
 
 static int fault_gpu_silent(const struct fp4_case *c, const struct cuda_case *b)
@@ -99,25 +100,25 @@ static int available(struct fp4_error *err)
     return cuda_available(FP4K_SOFT, err);
 }
 
-#define ROW(id, name_text, help_text)                                                                                                      \
-    static int launch_##id(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)                                         \
-    {                                                                                                                                      \
-        (void)isa;                                                                                                                         \
-        return faulty_case(c) ? fault_##id(c, b) : soft(c, b);                                                                             \
-    }                                                                                                                                      \
-    static int run_##id(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)                                           \
-    {                                                                                                                                      \
-        faulty_log(c);                                                                                                                     \
-        return cuda_run(launch_##id, FP4K_SOFT, c, t, err);                                                                                \
-    }                                                                                                                                      \
-    const struct backend_row faulty_##id = {                                                                                               \
-        .name = name_text,                                                                                                                 \
-        .help = help_text,                                                                                                                 \
-        .available = available,                                                                                                            \
-        .supports = cuda_supports,                                                                                                         \
-        .run = run_##id,                                                                                                                   \
-        .describe = cuda_describe,                                                                                                         \
-        .isolated = true,                                                                                                                  \
+#define ROW(id, name_text, help_text)                                                              \
+    static int launch_##id(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b) \
+    {                                                                                              \
+        (void)isa;                                                                                 \
+        return faulty_case(c) ? fault_##id(c, b) : soft(c, b);                                     \
+    }                                                                                              \
+    static int run_##id(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)   \
+    {                                                                                              \
+        faulty_log(c);                                                                             \
+        return cuda_run(launch_##id, FP4K_SOFT, c, t, err);                                        \
+    }                                                                                              \
+    const struct backend_row faulty_##id = {                                                       \
+        .name = name_text,                                                                         \
+        .help = help_text,                                                                         \
+        .available = available,                                                                    \
+        .supports = cuda_supports,                                                                 \
+        .run = run_##id,                                                                           \
+        .describe = cuda_describe,                                                                 \
+        .isolated = true,                                                                          \
     };
 FAULTY_GPU(ROW)
 #else

@@ -5,7 +5,6 @@
 
 #define ENTRY(id, name, help) &faulty_##id,
 
-const struct backend_row *const fp4_backends[] = {
-    &backend_ref, &backend_soft, &backend_sm120, &backend_sm100, FAULTY_CPU(ENTRY) FAULTY_GPU(ENTRY)
-};
+const struct backend_row *const fp4_backends[] = { &backend_ref, &backend_soft, &backend_sm120, &backend_sm100,
+                                                   FAULTY_CPU(ENTRY) FAULTY_GPU(ENTRY) };
 const size_t fp4_backend_count = sizeof fp4_backends / sizeof fp4_backends[0];
