@@ -38,15 +38,18 @@ __device__ __forceinline__ uint32_t abs_max16(const uint32_t w[8])
     return isa_abs_max_nan_bf16x2(acc, acc >> 16);
 }
 
-/* Scale byte and element scale of a block maximum (TE 3.2, RHT 2.2). */
-template <bool KEEP_NAN> __device__ __forceinline__ uint32_t scale16(const struct chain_globals &g, float block_amax, float *e)
-{
-    float d = fp4a_mul(block_amax, g.mult);
-    uint32_t byte = isa_cvt_rn_e4m3(KEEP_NAN ? d : fminf(d, fp4a_float(FP4_FLT_MAX)));
-    float r = __frcp_rn(fp4a_mul(isa_cvt_e4m3_f32(byte), g.dec));
+/* The element scale of every scale byte of a tensor, made once by each block of threads (TE 3.2, RHT 2.2). */
+struct element_scales {
+    float e[128];
+};
 
-    *e = KEEP_NAN ? isa_min_nan(r, fp4a_float(FP4_FLT_MAX)) : fminf(r, fp4a_float(FP4_FLT_MAX));
-    return byte;
+template <bool KEEP_NAN> __device__ __forceinline__ void element_scales_fill(struct element_scales *t, const struct chain_globals &g)
+{
+    for (uint32_t byte = threadIdx.x; byte < 128; byte += blockDim.x) {
+        float r = __frcp_rn(fp4a_mul(fp4a_from_e4m3(byte), g.dec)), big = fp4a_float(FP4_FLT_MAX);
+
+        t->e[byte] = KEEP_NAN ? isa_min_nan(r, big) : fminf(r, big);
+    }
 }
 
 template <typename ISA, bool SR>
@@ -55,27 +58,28 @@ __device__ __forceinline__ uint32_t codes8(const float x[8], float e, bool small
     float y[8];
     uint32_t low, high;
 
+    if (!SR && small)
+        return ISA::mul_cvt_rn_e2m1x8_small(x, e);
 #pragma unroll
     for (int i = 0; i < 8; i++)
         y[i] = fp4a_mul(x[i], e);
-    if (!SR && small)
-        return ISA::cvt_rn_e2m1x8_small(y);
     low = SR ? ISA::cvt_rs_e2m1x4(rule, map, y[0], y[1], y[2], y[3], word0) : ISA::cvt_rn_e2m1x4(y[0], y[1], y[2], y[3]);
     high = SR ? ISA::cvt_rs_e2m1x4(rule, map, y[4], y[5], y[6], y[7], word1) : ISA::cvt_rn_e2m1x4(y[4], y[5], y[6], y[7]);
     return __byte_perm(low, high, 0x5410);
 }
 
-/* All of it. words: the four random words in packed order. */
-template <typename ISA, bool SR, bool KEEP_NAN>
-__device__ __forceinline__ uint2 encode16(const float x[16], const struct chain_globals &g, struct block_max m, int rule, int map,
-                                          const uint32_t words[4], uint8_t *scale)
+/* All of it. words: the four random words in packed order. The chain's clamp of the product before the cast changes no byte, since the cast
+ * saturates. */
+template <typename ISA, bool SR>
+__device__ __forceinline__ uint2 encode16(const float x[16], const struct chain_globals &g, const struct element_scales &t, struct block_max m,
+                                          int rule, int map, const uint32_t words[4], uint8_t *scale)
 {
-    float e;
+    uint32_t byte = isa_cvt_rn_e4m3(fp4a_mul(m.amax, g.mult));
+    float e = t.e[byte & 127u];
+    bool small = !m.nan && e >= 0x1p-100f && fp4a_mul(m.amax, e) < 7.0f;
     uint2 codes;
-    bool small;
 
-    *scale = (uint8_t)scale16<KEEP_NAN>(g, m.amax, &e);
-    small = !m.nan && fp4a_mul(m.amax, e) < 7.0f;
+    *scale = (uint8_t)byte;
     codes.x = codes8<ISA, SR>(x, e, small, rule, map, SR ? words[0] : 0, SR ? words[1] : 0);
     codes.y = codes8<ISA, SR>(x + 8, e, small, rule, map, SR ? words[2] : 0, SR ? words[3] : 0);
     return codes;

@@ -64,11 +64,11 @@ template <typename ISA> __global__ void rn_kernel(struct range range, struct fp4
 #pragma unroll
             for (int k = 0; k < 8; k++)
                 eight[k] = small[(turn + k) % 4];
-            got8 = ISA::cvt_rn_e2m1x8_small(eight);
+            got8 = ISA::mul_cvt_rn_e2m1x8_small(eight, 1.0f);
 #pragma unroll
             for (int k = 0; k < 8; k++) {
                 int i = (turn + k) % 4;
-                uint32_t code = k < 4 ? nibble_of(got, k) | got >> 16 : want[i];
+                uint32_t code = k < 4 ? nibble_of(got, k) : want[i];
                 uint32_t code8 = fabsf(x[i]) < 7.0f ? nibble_of(got8, k) : want[i];
                 uint32_t wrong = code != want[i] ? code : code8;
 

@@ -41,8 +41,8 @@ __device__ __forceinline__ void tuned_col_words(const struct direction_args &d, 
 
 /* Block b of row r, at codes and scale. */
 template <typename ISA, bool SR>
-__device__ __forceinline__ void encode_row_block(const struct direction_args &d, const struct chain_globals &g, uint32_t r, uint32_t b,
-                                                 const uint4 &low, const uint4 &high, uint2 *codes, uint8_t *scale)
+__device__ __forceinline__ void encode_row_block(const struct direction_args &d, const struct chain_globals &g, const struct element_scales &es,
+                                                 uint32_t r, uint32_t b, const uint4 &low, const uint4 &high, uint2 *codes, uint8_t *scale)
 {
     const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
     uint32_t words[4] = { 0, 0, 0, 0 };
@@ -51,21 +51,24 @@ __device__ __forceinline__ void encode_row_block(const struct direction_args &d,
     if (SR)
         tuned_row_words(d, r, b, words);
     widen16(w, v);
-    *codes = encode16<ISA, SR, false>(v, g, block_max_of<false>(abs_max16(w), v), FP4_RS_TRUNC, (int)d.rs.map, words, scale);
+    *codes = encode16<ISA, SR>(v, g, es, block_max_of<false>(abs_max16(w), v), FP4_RS_TRUNC, (int)d.rs.map, words, scale);
 }
 
 template <typename ISA, bool SR> __global__ void __launch_bounds__(THREADS) quantize_rows_kernel(struct direction_args d, const uint4 *x)
 {
     if constexpr (ISA::available) {
         struct chain_globals g = chain_globals_of(&d.chain, d.out.amax[0], 2688.0f);
+        __shared__ struct element_scales es;
         uint32_t blocks = (uint32_t)d.blocks, b = blockIdx.x * blockDim.x + threadIdx.x;
 
+        element_scales_fill<false>(&es, g);
+        __syncthreads();
         if (b >= blocks)
             return;
         for (uint32_t r = blockIdx.y; r < d.lines; r += gridDim.y) {
             size_t at = (size_t)r * blocks + b;
 
-            encode_row_block<ISA, SR>(d, g, r, b, __ldg(x + 2 * at), __ldg(x + 2 * at + 1), (uint2 *)d.out.codes + at, d.out.scales + at);
+            encode_row_block<ISA, SR>(d, g, es, r, b, __ldg(x + 2 * at), __ldg(x + 2 * at + 1), (uint2 *)d.out.codes + at, d.out.scales + at);
         }
     }
 }
@@ -79,8 +82,8 @@ __device__ __forceinline__ uint32_t tile_word(uint32_t row, uint32_t pair)
 
 /* Two columns of 16 rows: the low halves are one block, the high halves the next. at: the first one's place in the output. */
 template <typename ISA, bool SR>
-__device__ __forceinline__ void encode_column_pair(const struct direction_args &d, const struct chain_globals &g, const uint32_t *from,
-                                                   uint32_t c, uint32_t b, size_t at)
+__device__ __forceinline__ void encode_column_pair(const struct direction_args &d, const struct chain_globals &g, const struct element_scales &es,
+                                                   const uint32_t *from, uint32_t c, uint32_t b, size_t at)
 {
     uint32_t v[16], acc = 0;
 
@@ -99,7 +102,7 @@ __device__ __forceinline__ void encode_column_pair(const struct direction_args &
             x[k] = __uint_as_float(half ? v[k] & 0xFFFF0000u : v[k] << 16);
         if (SR)
             tuned_col_words(d, c + half, b, words);
-        ((uint2 *)d.out.codes)[at] = encode16<ISA, SR, false>(x, g, block_max_of<false>(half ? acc >> 16 : acc, x), FP4_RS_TRUNC,
+        ((uint2 *)d.out.codes)[at] = encode16<ISA, SR>(x, g, es, block_max_of<false>(half ? acc >> 16 : acc, x), FP4_RS_TRUNC,
                                                               (int)d.rs.map, words, d.out.scales + at);
         at += d.blocks;
     }
@@ -123,6 +126,7 @@ __global__ void __launch_bounds__(THREADS) quantize_tile_kernel(struct direction
 {
     if constexpr (ISA::available) {
         __shared__ __align__(16) uint32_t tile[2][TILE_ROWS * ROW_WORDS + TILE_ROWS / 16 * SKEW];
+        __shared__ struct element_scales es[2]; /* transposed, rowwise */
         struct chain_globals gr, gc = chain_globals_of(&col.chain, col.out.amax[0], 2688.0f);
         uint32_t tiles = (uint32_t)(col.packed / TILE_ROWS), col0 = blockIdx.x * TILE_COLS, turn = 0, t = blockIdx.y;
         /* this thread's blocks: rowwise (row r, block b) and (row r + 64, block b); transposed columns c and c + 1, 16-row group rb */
@@ -130,8 +134,11 @@ __global__ void __launch_bounds__(THREADS) quantize_tile_kernel(struct direction
         size_t line = 2 * col.lines, at_col = (size_t)(col0 + 2 * pair) * col.blocks + rb;
         const char *from = x + (size_t)t * TILE_ROWS * line + 2 * col0;
 
-        if (ROWS)
+        element_scales_fill<false>(&es[0], gc);
+        if (ROWS) {
             gr = chain_globals_of(&row.chain, row.out.amax[0], 2688.0f);
+            element_scales_fill<false>(&es[1], gr);
+        }
         if (t < tiles)
             tile_fetch(tile[0], from, line);
         for (; t < tiles; t += gridDim.y, turn ^= 1) {
@@ -149,11 +156,11 @@ __global__ void __launch_bounds__(THREADS) quantize_tile_kernel(struct direction
 
 #pragma unroll
                 for (uint32_t i = 0; i < 2; i++, at += 64 * row.blocks, w += 64 * ROW_WORDS + 4 * SKEW)
-                    encode_row_block<ISA, SR>(row, gr, t * TILE_ROWS + r + 64 * i, col0 / 16 + b, *(const uint4 *)w, *(const uint4 *)(w + 4),
+                    encode_row_block<ISA, SR>(row, gr, es[1], t * TILE_ROWS + r + 64 * i, col0 / 16 + b, *(const uint4 *)w, *(const uint4 *)(w + 4),
                                               (uint2 *)row.out.codes + at, row.out.scales + at);
             }
             /* eight 16-row groups in neighbouring lanes: 64 bytes of codes in a row of the output */
-            encode_column_pair<ISA, SR>(col, gc, tile[turn] + tile_word(16 * rb, pair), col0 + 2 * pair, t * (TILE_ROWS / 16) + rb,
+            encode_column_pair<ISA, SR>(col, gc, es[0], tile[turn] + tile_word(16 * rb, pair), col0 + 2 * pair, t * (TILE_ROWS / 16) + rb,
                                         at_col + (size_t)t * (TILE_ROWS / 16));
             __syncthreads(); /* the next turn fetches into this buffer */
         }

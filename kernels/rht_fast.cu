@@ -53,6 +53,7 @@ __global__ void __launch_bounds__(THREADS) rht_tile_kernel(struct rht_args a, ui
 {
     if constexpr (ISA::available) {
         __shared__ __align__(16) uint16_t buffer[2][TOKENS * IN_PITCH]; /* the sums take the place of their inputs: FEATURES * OUT_PITCH */
+        __shared__ struct element_scales es;
         const struct direction_args &d = a.d;
         struct chain_globals gl = chain_globals_of(&d.chain, d.out.amax[0], 2688.0f);
         uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles = (uint32_t)(a.rows / TOKENS), feature0 = blockIdx.x * FEATURES;
@@ -64,6 +65,7 @@ __global__ void __launch_bounds__(THREADS) rht_tile_kernel(struct rht_args a, ui
 
         rht_fragment(b[0], lane, 0, a.mask, a.inverse);
         rht_fragment(b[1], lane, 2, a.mask, a.inverse);
+        element_scales_fill<KEEP_NAN>(&es, gl); /* read after the first barrier of the loop */
         if (t < tiles)
             tile_fetch(buffer[0], from, line);
         for (; t < tiles; t += gridDim.y, turn ^= 1) {
@@ -107,7 +109,7 @@ __global__ void __launch_bounds__(THREADS) rht_tile_kernel(struct rht_args a, ui
                 if (SR)
                     rht_words(d, feature0 + f + 32 * i, t * (TOKENS / 16) + g, k_col, words);
                 widen16(w, v);
-                ((uint2 *)d.out.codes)[at] = encode16<ISA, SR, KEEP_NAN>(v, gl, block_max_of<KEEP_NAN>(abs_max16(w), v), FP4_RS_TRUNC,
+                ((uint2 *)d.out.codes)[at] = encode16<ISA, SR>(v, gl, es, block_max_of<KEEP_NAN>(abs_max16(w), v), FP4_RS_TRUNC,
                                                                          (int)d.rs.map, words, d.out.scales + at);
             }
             __syncthreads(); /* the next turn fetches into this buffer */

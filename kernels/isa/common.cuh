@@ -103,7 +103,8 @@ __device__ __forceinline__ void isa_ldmatrix_x4_trans(uint32_t r[4], const void 
 /* cp.async.cg.shared.global of 16 bytes (PTX 7.0, sm_80), its commit_group and wait_group. */
 __device__ __forceinline__ void isa_cp_async16(void *to_shared, const void *from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to_shared)), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to_shared)), "l"(from)
+                 : "memory");
 }
 
 __device__ __forceinline__ void isa_cp_async_commit(void)
@@ -156,13 +157,14 @@ __device__ __forceinline__ uint32_t isa_rn_pair(float y0, float y1)
     return __vminu2(h & 0x7FFF7FFFu, m) | (h >> 12 & 0x00080008u);
 }
 
-/* The same for |y| < 7 and no NaN: nothing saturates, so the signed counts can be compared as they are (the signs of a value's three counts
- * are equal). Codes in bits 2:0 and 18:16, signs in bits 15 and 31. */
-__device__ __forceinline__ uint32_t isa_rn_pair_small(float y0, float y1)
+/* The same for y = x * e where |y| < 7, e >= 2^-100 and there is no NaN. Scaling by powers of two commutes with the rounding of the product, so
+ * each product is made in its own scale (below 2^-103 it may not, but there every count is 0); nothing saturates, so the signed counts can be
+ * compared as they are (the signs of a value's three counts are equal). Codes in bits 2:0 and 18:16, signs in bits 15 and 31. */
+__device__ __forceinline__ uint32_t isa_mul_rn_pair_small(float x0, float x1, float e23, float e24, float e25)
 {
-    uint32_t h = isa_cvt_f16x2(fp4a_mul(y1, 0x1p-23f), fp4a_mul(y0, 0x1p-23f));
-    uint32_t o = isa_cvt_f16x2(fp4a_mul(y1, 0x1p-24f), fp4a_mul(y0, 0x1p-24f));
-    uint32_t t = isa_cvt_f16x2(fp4a_mul(y1, 0x1p-25f), fp4a_mul(y0, 0x1p-25f));
+    uint32_t h = isa_cvt_f16x2(fp4a_mul(x1, e23), fp4a_mul(x0, e23));
+    uint32_t o = isa_cvt_f16x2(fp4a_mul(x1, e24), fp4a_mul(x0, e24));
+    uint32_t t = isa_cvt_f16x2(fp4a_mul(x1, e25), fp4a_mul(x0, e25));
 
     return __viaddmin_u16x2(__viaddmin_u16x2(t, 0x00020002u, o), 0x00020002u, h);
 }
@@ -237,7 +239,8 @@ __device__ __forceinline__ uint32_t isa_clamp_scaled_f16x2(uint32_t h)
 /* The random bytes of nibbles 0 and 2 (pair 0) or 1 and 3 (pair 1) in the low bytes of two halves: map as fp4a_map_byte. */
 __device__ __forceinline__ uint32_t isa_rs_bytes(int map, uint32_t rbits, int pair)
 {
-    uint32_t from = map == FP4_MAP_B300 && pair ? __brev(rbits) : rbits; /* a reversed word holds its bytes reversed, last one first */
+    /* A reversed word holds its bytes reversed, the last one first. */
+    uint32_t from = map == FP4_MAP_B300 && pair ? __brev(rbits) : rbits;
     uint32_t order = map == FP4_MAP_B300       ? (pair ? 0x4243u : 0x4342u)
                      : map == FP4_MAP_PTX_X    ? (pair ? 0x4140u : 0x4342u)
                      : map == FP4_MAP_PTX_Y    ? (pair ? 0x4342u : 0x4140u)
@@ -275,8 +278,8 @@ __device__ __forceinline__ uint32_t isa_rs_soft_x4(int rule, int map, float v0, 
 {
     if (rule == FP4_RS_TRUNC)
         return isa_rs_trunc_x4(map, v0, v1, v2, v3, rbits);
-    return isa_rs_value(rule, map, v0, rbits, 0) | isa_rs_value(rule, map, v1, rbits, 1) << 4 | isa_rs_value(rule, map, v2, rbits, 2) << 8 |
-           isa_rs_value(rule, map, v3, rbits, 3) << 12;
+    return isa_rs_value(rule, map, v0, rbits, 0) | isa_rs_value(rule, map, v1, rbits, 1) << 4 |
+           isa_rs_value(rule, map, v2, rbits, 2) << 8 | isa_rs_value(rule, map, v3, rbits, 3) << 12;
 }
 
 #endif

@@ -22,9 +22,9 @@ struct isa_sm100 {
         return isa_sm120::cvt_rn_e2m1x4(v0, v1, v2, v3);
     }
 
-    static __device__ __forceinline__ uint32_t cvt_rn_e2m1x8_small(const float v[8])
+    static __device__ __forceinline__ uint32_t mul_cvt_rn_e2m1x8_small(const float x[8], float e)
     {
-        return isa_sm120::cvt_rn_e2m1x8_small(v);
+        return isa_sm120::mul_cvt_rn_e2m1x8_small(x, e);
     }
 
     /* cvt.rs.satfinite.e2m1x4.f32 (PTX 8.7; sm_100a, sm_103a): operands in descending order give ascending nibbles. Which random byte serves

@@ -45,22 +45,38 @@ struct isa_sm120 {
 #endif
     }
 
-    /* Eight values, any: four instructions, each merging into the one before. */
-    static __device__ __forceinline__ uint32_t cvt_rn_e2m1x8_small(const float v[8])
+    /* Nearest codes of x * e, any: the products (mul.rn.f32x2, PTX 8.6, two at once from sm_100 on where the machine has it), then four
+     * conversions, each merging into the one before. */
+    static __device__ __forceinline__ uint32_t mul_cvt_rn_e2m1x8_small(const float x[8], float e)
     {
 #ifdef FP4_HAS_CVT_RN_E2M1
         uint32_t r;
 
         asm("{\n"
             "  .reg .b8 b0, b1, b2, b3;\n"
-            "  cvt.rn.satfinite.e2m1x2.f32 b0, %2, %1;\n"
-            "  cvt.rn.satfinite.e2m1x2.f32 b1, %4, %3;\n"
-            "  cvt.rn.satfinite.e2m1x2.f32 b2, %6, %5;\n"
-            "  cvt.rn.satfinite.e2m1x2.f32 b3, %8, %7;\n"
+            "  .reg .b64 e, p0, p1, p2, p3;\n"
+            "  .reg .f32 v0, v1, v2, v3, v4, v5, v6, v7;\n"
+            "  mov.b64 e, {%9, %9};\n"
+            "  mov.b64 p0, {%1, %2};\n"
+            "  mov.b64 p1, {%3, %4};\n"
+            "  mov.b64 p2, {%5, %6};\n"
+            "  mov.b64 p3, {%7, %8};\n"
+            "  mul.rn.f32x2 p0, p0, e;\n"
+            "  mul.rn.f32x2 p1, p1, e;\n"
+            "  mul.rn.f32x2 p2, p2, e;\n"
+            "  mul.rn.f32x2 p3, p3, e;\n"
+            "  mov.b64 {v0, v1}, p0;\n"
+            "  mov.b64 {v2, v3}, p1;\n"
+            "  mov.b64 {v4, v5}, p2;\n"
+            "  mov.b64 {v6, v7}, p3;\n"
+            "  cvt.rn.satfinite.e2m1x2.f32 b0, v1, v0;\n"
+            "  cvt.rn.satfinite.e2m1x2.f32 b1, v3, v2;\n"
+            "  cvt.rn.satfinite.e2m1x2.f32 b2, v5, v4;\n"
+            "  cvt.rn.satfinite.e2m1x2.f32 b3, v7, v6;\n"
             "  mov.b32 %0, {b0, b1, b2, b3};\n"
             "}"
             : "=r"(r)
-            : "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]), "f"(v[4]), "f"(v[5]), "f"(v[6]), "f"(v[7]));
+            : "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]), "f"(x[4]), "f"(x[5]), "f"(x[6]), "f"(x[7]), "f"(e));
         return r;
 #else
         return 0;

@@ -17,13 +17,16 @@ struct isa_soft {
         return r + (r >> 12);
     }
 
-    /* Eight values below 7 in magnitude and no NaN, to 32 bits. */
-    static __device__ __forceinline__ uint32_t cvt_rn_e2m1x8_small(const float v[8])
+    /* Nearest codes of x * e, for |x * e| < 7, e >= 2^-100 and no NaN: eight values to 32 bits. */
+    static __device__ __forceinline__ uint32_t mul_cvt_rn_e2m1x8_small(const float x[8], float e)
     {
-        uint32_t b0 = isa_pair_byte(isa_rn_pair_small(v[0], v[1])), b1 = isa_pair_byte(isa_rn_pair_small(v[2], v[3]));
-        uint32_t b2 = isa_pair_byte(isa_rn_pair_small(v[4], v[5])), b3 = isa_pair_byte(isa_rn_pair_small(v[6], v[7]));
+        float e23 = fp4a_mul(e, 0x1p-23f), e24 = fp4a_mul(e, 0x1p-24f), e25 = fp4a_mul(e, 0x1p-25f);
+        uint32_t b[4];
 
-        return __byte_perm(__byte_perm(b0, b1, 0x0040), __byte_perm(b2, b3, 0x0040), 0x5410);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            b[i] = isa_pair_byte(isa_mul_rn_pair_small(x[2 * i], x[2 * i + 1], e23, e24, e25));
+        return __byte_perm(__byte_perm(b[0], b[1], 0x0040), __byte_perm(b[2], b[3], 0x0040), 0x5410);
     }
 
     static __device__ __forceinline__ uint32_t cvt_rs_e2m1x4(int rule, int map, float v0, float v1, float v2, float v3, uint32_t rbits)

@@ -24,16 +24,16 @@
         }                                                                                                      \
     }
 
-/* The quantizers' conversion of eight values with |x| < 7. */
-#define PROBE_RN8(layer)                                                           \
-    extern "C" __global__ void probe_rn8_##layer(const float4 *x, uint32_t *codes) \
-    {                                                                              \
-        if constexpr (isa_##layer::available) {                                    \
-            float4 v = x[0], w = x[1];                                             \
-            float eight[8] = { v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w };           \
-                                                                                   \
-            *codes = isa_##layer::cvt_rn_e2m1x8_small(eight);                      \
-        }                                                                          \
+/* The quantizers' conversion of eight products |x * e| < 7. */
+#define PROBE_RN8(layer)                                                                           \
+    extern "C" __global__ void probe_rn8_##layer(const float4 *x, const float *e, uint32_t *codes) \
+    {                                                                                              \
+        if constexpr (isa_##layer::available) {                                                    \
+            float4 v = x[0], w = x[1];                                                             \
+            float eight[8] = { v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w };                           \
+                                                                                                   \
+            *codes = isa_##layer::mul_cvt_rn_e2m1x8_small(eight, *e);                              \
+        }                                                                                          \
     }
 
 PROBE_RN(soft)

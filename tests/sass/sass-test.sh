@@ -6,7 +6,7 @@
 #   tests/sass/sass-test.sh [OBJECT-FOLDER]     of a build (default build/obj/kernels): all kernels in it are looked at, too; for an
 #                                               architecture that it has no code for, convert.cu is compiled
 set -u
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 1
 objects=${1:-build/obj/kernels}
 skip() { echo "skipped: $1"; exit 77; }
 
@@ -23,7 +23,7 @@ find_tool() { # NAME: on PATH, in the toolkit, or in build/venv
 nvdisasm=$(find_tool nvdisasm)
 cuobjdump=$(find_tool cuobjdump)
 [ -n "$nvdisasm" ] || skip 'no disassembler: nvdisasm is not on PATH, not beside nvcc and not in build/venv (make sass-deps)'
-[ -z "$cuobjdump" ] || export PATH="$PATH:$(dirname "$(readlink -f "$nvdisasm")")" # cuobjdump calls nvdisasm
+PATH=$PATH:$(dirname "$(readlink -f "$nvdisasm")") # cuobjdump calls nvdisasm
 
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
@@ -48,7 +48,7 @@ compile() { # SOURCE ARCH: cubin, ptxas's report, SASS
     "$nvdisasm" -c "$base.cubin" >"$base.sass" || { echo "FAILED: nvdisasm on $1 for $2"; return 1; }
 }
 
-echo "instructions per four elements (nvcc $release; loads, stores and parameters apart; rn8: per eight)"
+echo "instructions per four elements (nvcc $release; loads, stores and parameters apart; rn8: multiply and round eight)"
 printf '%-6s %-8s %-9s %5s %4s %5s %5s %5s %5s  %s\n' layer arch what total FP4 'cvt' int FP 'other' 'FP4 instructions'
 for arch in $archs; do
     compile tests/sass/probe.cu "$arch" || { failed=1; continue; }
