@@ -224,7 +224,7 @@ golden: $(BUILD)/fp4check ## compare with the committed dumps
 	$(Q)$(BUILD)/fp4check verify golden/
 
 sanitize: ## ASan and UBSan: unit tests, vectors, command line, corpus
-	$(Q)$(MAKE) --no-print-directory BUILD=build/sanitize SANITIZE=address,undefined OPT=-O1 check-run
+	$(Q)FP4_TEST_STRIDE=99991 $(MAKE) --no-print-directory CUDA=0 BUILD=build/sanitize SANITIZE=address,undefined OPT=-O1 check-run
 
 portability: ## the same bytes from gcc -O0 and -O3, clang, and aarch64
 	$(Q)tests/portability.sh

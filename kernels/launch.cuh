@@ -16,7 +16,7 @@ static inline unsigned grid_for(size_t items, unsigned threads)
     return (unsigned)(blocks > 0x7FFFFFFFu ? 0x7FFFFFFFu : blocks ? blocks : 1);
 }
 
-/* For kernels whose blocks walk down strips: how many blocks share a strip, so that as many as fit are on the device at once. */
+/* For kernels whose blocks walk down strips: how many blocks share a strip, so that the device is filled twice over. */
 template <typename F> static unsigned strip_blocks(F kernel, int threads, unsigned strips, unsigned tiles)
 {
     int device = 0, sms = 1, each = 1;
@@ -25,9 +25,7 @@ template <typename F> static unsigned strip_blocks(F kernel, int threads, unsign
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0);
-    n = ((unsigned)(sms * each) + strips - 1) / strips;
-    if (strips * n > (unsigned)(sms * each) && n > 1 && strips * (n - 1) * 10 >= (unsigned)(sms * each) * 9)
-        n--; /* one full wave rather than one and a bit */
+    n = (2 * (unsigned)(sms * each) + strips - 1) / strips; /* two waves: the second evens out the first */
     return n < tiles ? n : tiles;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "term.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ const char *term_off(FILE *f)
     return colored(f) ? "\033[0m" : "";
 }
 
+static pthread_mutex_t line = PTHREAD_MUTEX_INITIALIZER; /* threads write whole lines */
 static bool line_open; /* a progress line stands on stderr without a newline */
 
 static void clear_line(void)
@@ -53,24 +55,28 @@ void term_note(const char *fmt, ...)
 
     if (term_quiet)
         return;
+    pthread_mutex_lock(&line);
     clear_line();
     fputs("fp4check: ", stderr);
     va_start(ap, fmt);
     vfprintf(stderr, fmt, ap);
     va_end(ap);
     fputc('\n', stderr);
+    pthread_mutex_unlock(&line);
 }
 
 void term_error(const char *fmt, ...)
 {
     va_list ap;
 
+    pthread_mutex_lock(&line);
     clear_line();
     fprintf(stderr, "%sfp4check: ", term_on(stderr, STYLE_BAD));
     va_start(ap, fmt);
     vfprintf(stderr, fmt, ap);
     va_end(ap);
     fprintf(stderr, "%s\n", term_off(stderr));
+    pthread_mutex_unlock(&line);
 }
 
 /* ---- progress ------------------------------------------------------------------------------------------------------------------- */
@@ -105,15 +111,20 @@ void progress_step(struct progress *p, size_t done, const char *what)
     p->last = t;
     rate = t > p->start ? (double)done / (t - p->start) : 0;
     left = rate > 0 ? (double)(p->total - done) / rate : 0;
+    pthread_mutex_lock(&line);
     fprintf(stderr, "\r\033[K%s %zu/%zu  %.0f/s  %.0f s left  %.60s", p->label, done, p->total, rate, left, what ? what : "");
     fflush(stderr);
     line_open = true;
+    pthread_mutex_unlock(&line);
 }
 
 void progress_end(struct progress *p)
 {
-    if (p->active)
+    if (p->active) {
+        pthread_mutex_lock(&line);
         clear_line();
+        pthread_mutex_unlock(&line);
+    }
     p->active = false;
 }
 
