@@ -16,8 +16,9 @@ static inline unsigned grid_for(size_t items, unsigned threads)
     return (unsigned)(blocks > 0x7FFFFFFFu ? 0x7FFFFFFFu : blocks ? blocks : 1);
 }
 
-/* For kernels whose blocks walk down strips: how many blocks share a strip, so that the device is filled twice over. */
-template <typename F> static unsigned strip_blocks(F kernel, int threads, unsigned strips, unsigned tiles)
+/* For kernels whose blocks walk down strips: how many blocks share a strip, so that the device is filled `waves` times
+ * over: a second wave evens out the first, a single one makes the block's own tables once. */
+template <typename F> static unsigned strip_blocks(F kernel, int threads, unsigned waves, unsigned strips, unsigned tiles)
 {
     int device = 0, sms = 1, each = 1;
     unsigned n;
@@ -25,7 +26,9 @@ template <typename F> static unsigned strip_blocks(F kernel, int threads, unsign
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0);
-    n = (2 * (unsigned)(sms * each) + strips - 1) / strips; /* two waves: the second evens out the first */
+    n = (waves * (unsigned)(sms * each) + strips - 1) / strips;
+    if (n > 1 && strips * n > waves * (unsigned)(sms * each) && strips * (n - 1) * 10 >= waves * (unsigned)(sms * each) * 9)
+        n--; /* full waves rather than a bit more */
     return n < tiles ? n : tiles;
 }
 

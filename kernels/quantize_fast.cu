@@ -182,7 +182,7 @@ static void launch_tiles(const struct direction_args &row, const struct directio
 {
     unsigned strips = (unsigned)(col.lines / TILE_COLS), tiles = (unsigned)(col.packed / TILE_ROWS);
 
-    quantize_tile_kernel<ISA, SR, ROWS><<<dim3(strips, strip_blocks(quantize_tile_kernel<ISA, SR, ROWS>, THREADS, strips, tiles)), THREADS, 0,
+    quantize_tile_kernel<ISA, SR, ROWS><<<dim3(strips, strip_blocks(quantize_tile_kernel<ISA, SR, ROWS>, THREADS, 2, strips, tiles)), THREADS, 0,
                                           stream>>>(row, col, (const char *)x);
 }
 

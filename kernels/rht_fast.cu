@@ -123,7 +123,7 @@ template <typename ISA, bool SR, bool KEEP_NAN> static void launch_tiles(const s
 {
     unsigned strips = (unsigned)(a.cols / FEATURES), tiles = (unsigned)(a.rows / TOKENS);
 
-    rht_tile_kernel<ISA, SR, KEEP_NAN><<<dim3(strips, strip_blocks(rht_tile_kernel<ISA, SR, KEEP_NAN>, THREADS, strips, tiles)), THREADS, 0,
+    rht_tile_kernel<ISA, SR, KEEP_NAN><<<dim3(strips, strip_blocks(rht_tile_kernel<ISA, SR, KEEP_NAN>, THREADS, 1, strips, tiles)), THREADS, 0,
                                          stream>>>(a, k_col);
 }
 

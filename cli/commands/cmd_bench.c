@@ -444,7 +444,7 @@ static int bench_kernels(const char *backend, FILE *json, struct fp4_error *err)
 {
     static const char *const usual[] = { "8192x8192", "8192x5120", "4096x4096", "1024x1024" };
     bool first = true;
-    enum fp4k_isa isa;
+    enum fp4k_isa isa = FP4K_SOFT;
     uint64_t samples = 15;
     size_t i;
 
@@ -454,7 +454,7 @@ static int bench_kernels(const char *backend, FILE *json, struct fp4_error *err)
         return -1;
     printf("%-18s %13s %10s %10s %10s %8s\n", "kernel", "shape", "us", "GB/s", "copy GB/s", "ratio");
     for (i = 0; i < (opt.shapes.count ? opt.shapes.count : 4); i++) {
-        size_t rows, cols;
+        size_t rows = 0, cols = 0;
 
         if (shape_from_text(opt.shapes.count ? opt.shapes.items[i] : usual[i], &rows, &cols, err) ||
             bench_shape(isa, backend, rows, cols, (size_t)samples, json, &first, err))

@@ -359,27 +359,42 @@ static int check_window(const struct case_tensors *t, const struct window *w, st
     return 0;
 }
 
-/* Inputs of a quantizer that its blocks do not show anyway. */
-static bool small_input(const struct tensor *t)
+/* Inputs of a quantizer whose values its blocks show: their first line is enough. */
+static bool shown_in_blocks(const struct tensor *t)
 {
-    return t->role == TENSOR_INPUT && strcmp(t->name, "x") != 0 && strncmp(t->name, "rbits", 5) != 0;
+    return strcmp(t->name, "x") == 0 || strncmp(t->name, "rbits", 5) == 0;
+}
+
+static void show_inputs(const struct case_tensors *t, const struct window *w)
+{
+    size_t i;
+
+    for (i = 0; i < t->count; i++) {
+        if (!t->t[i].data || t->t[i].role != TENSOR_INPUT)
+            continue;
+        if (shown_in_blocks(&t->t[i]))
+            header_of(&t->t[i], "");
+        else
+            show_tensor(&t->t[i], w);
+    }
 }
 
 static void show_all(const struct fp4_case *c, struct case_tensors *t, const struct window *w)
 {
     struct blocks row, col;
     size_t i;
-    bool quantizer = c->op == OP_QUANTIZE || c->op == OP_RHT_QUANTIZE;
 
-    for (i = 0; i < t->count; i++)
-        if (t->t[i].data && (opt.stages.count ? stage_wanted(t->t[i].name) : !quantizer || small_input(&t->t[i])))
-            show_tensor(&t->t[i], w);
-    if (!quantizer || opt.stages.count)
+    if ((c->op == OP_QUANTIZE || c->op == OP_RHT_QUANTIZE) && !opt.stages.count) {
+        show_inputs(t, w);
+        if (blocks_of(t, "", &row))
+            show_blocks(&row, w);
+        if (blocks_of(t, ".t", &col))
+            show_blocks(&col, w);
         return;
-    if (blocks_of(t, "", &row))
-        show_blocks(&row, w);
-    if (blocks_of(t, ".t", &col))
-        show_blocks(&col, w);
+    }
+    for (i = 0; i < t->count; i++)
+        if (t->t[i].data && (!opt.stages.count || stage_wanted(t->t[i].name)))
+            show_tensor(&t->t[i], w);
 }
 
 static int compute(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)

@@ -18,11 +18,11 @@ done <first-of-op
 
 # values of a block: known by hand (the row begins 6 x 448, then values 0.5, 1.5, 2.5 ... of a step apart, on either side of each tie)
 fp show --rows 0 --cols 0:16 $case
-expect_out 'x  input bf16 [32,64]  xxh3 ' 'codes  output e2m1 [32,64]  xxh3 ' 'amax 2688 (0x45280000), global encode scale 1 (0x3f800000)' \
+expect_out 'x  input bf16 [32,64]  xxh3 ' 'codes  output e2m1 [32,64]  xxh3 ' 'amax 2688 (0x45280000), global scale S_enc 1 (0x3f800000)' \
     'row 0, block 0 (columns 0-15): amax 2688, scale 0x7e = 448'
 expect_no_out 'row 1, ' 'block 1 '
 matches out ' +code +7 +0 +1 +2 +3 +4 +5 +6'
-matches out ' +E2M1 +6 +0 +0\.5 +1 +1\.5 +2 +3 +4'
+matches out ' +decodes to +6 +0 +0\.5 +1 +1\.5 +2 +3 +4'
 matches out ' +dequantized +2688 +0 +224 +448 +672 +896 +1344 +1792'
 fp show --rows 4:6 --cols 16:32 $case
 expect_out 'row 4, block 1 (columns 16-31)' 'row 5, block 1 (columns 16-31)'
