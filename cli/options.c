@@ -167,8 +167,8 @@ void command_help(const struct command *cmd, FILE *out)
     const struct option_row *o;
     char left[80];
 
-    fprintf(out, "fp4check %s: %s\n\nusage: fp4check %s%s%s%s\n", cmd->name, cmd->summary, cmd->name, cmd->options->name ? " [options]" : "",
-            *cmd->arguments ? " " : "", cmd->arguments);
+    fprintf(out, "fp4check %s: %s\n\nusage: fp4check %s%s%s%s\n", cmd->name, cmd->summary, cmd->name,
+            cmd->options->name ? " [options]" : "", *cmd->arguments ? " " : "", cmd->arguments);
     if (cmd->options->name)
         fputs("\noptions:\n", out);
     for (o = cmd->options; o->name; o++) {

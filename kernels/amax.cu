@@ -31,7 +31,8 @@ template <typename T> __global__ void amax_tensor_kernel(const void *x, size_t n
 /* One warp a row. */
 template <typename T> __global__ void amax_rows_kernel(const void *x, size_t rows, size_t cols, bool keep_nan, unsigned *out)
 {
-    for (size_t r = blockIdx.x * (size_t)(blockDim.x / 32) + threadIdx.x / 32; r < rows; r += (size_t)gridDim.x * (blockDim.x / 32)) {
+    for (size_t r = blockIdx.x * (size_t)(blockDim.x / 32) + threadIdx.x / 32; r < rows;
+         r += (size_t)gridDim.x * (blockDim.x / 32)) {
         uint32_t acc = 0;
 
         for (size_t c = threadIdx.x % 32; c < cols; c += 32)
@@ -55,14 +56,16 @@ template <typename T> __global__ void amax_cols_kernel(const void *x, size_t row
 }
 
 template <typename T>
-static void launch(enum fp4k_amax_kind kind, const void *x, size_t rows, size_t cols, bool keep_nan, unsigned *out, cudaStream_t stream)
+static void launch(enum fp4k_amax_kind kind, const void *x, size_t rows, size_t cols, bool keep_nan, unsigned *out,
+                   cudaStream_t stream)
 {
     if (kind == FP4K_AMAX_TENSOR)
         amax_tensor_kernel<T><<<min(grid_for(rows * cols, 256), 4096u), 256, 0, stream>>>(x, rows * cols, keep_nan, out);
     else if (kind == FP4K_AMAX_ROWS)
         amax_rows_kernel<T><<<min(grid_for(rows, 8), 65535u), 256, 0, stream>>>(x, rows, cols, keep_nan, out);
     else
-        amax_cols_kernel<T><<<dim3(grid_for(cols, 128), (unsigned)(rows < 64 ? (rows ? rows : 1) : 64)), 128, 0, stream>>>(x, rows, cols, keep_nan, out);
+        amax_cols_kernel<T><<<dim3(grid_for(cols, 128), (unsigned)(rows < 64 ? (rows ? rows : 1) : 64)), 128, 0, stream>>>(
+            x, rows, cols, keep_nan, out);
 }
 
 extern "C" int fp4k_amax(enum fp4k_amax_kind kind, const void *d_x, enum fp4_dtype dtype, size_t rows, size_t cols, bool keep_nan,

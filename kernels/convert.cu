@@ -9,8 +9,8 @@ template <typename ISA> __global__ void cvt_rn_kernel(const float *x, size_t gro
 {
     if constexpr (ISA::available)
         for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < groups; i += (size_t)gridDim.x * blockDim.x)
-            codes[i] = (uint16_t)ISA::cvt_rn_e2m1x4(fp4a_canonical(x[4 * i]), fp4a_canonical(x[4 * i + 1]), fp4a_canonical(x[4 * i + 2]),
-                                                    fp4a_canonical(x[4 * i + 3]));
+            codes[i] = (uint16_t)ISA::cvt_rn_e2m1x4(fp4a_canonical(x[4 * i]), fp4a_canonical(x[4 * i + 1]),
+                                                    fp4a_canonical(x[4 * i + 2]), fp4a_canonical(x[4 * i + 3]));
 }
 
 /* Rules half, half-old and hash32 look at the sign of a NaN, so only rule trunc, whose device version does not, gets it cleared. */
@@ -31,8 +31,8 @@ __global__ void cvt_rs_kernel(struct fp4_rs_model m, const float *x, const uint3
 }
 
 template <typename ISA, typename T>
-__global__ void sr_x4_kernel(struct fp4_rs_model m, const void *x, size_t rows, size_t words, const float *scale, const uint32_t *rbits,
-                             float *scaled, uint16_t *codes)
+__global__ void sr_x4_kernel(struct fp4_rs_model m, const void *x, size_t rows, size_t words, const float *scale,
+                             const uint32_t *rbits, float *scaled, uint16_t *codes)
 {
     if constexpr (ISA::available) {
         for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < rows * words; i += (size_t)gridDim.x * blockDim.x) {
@@ -51,8 +51,8 @@ __global__ void sr_x4_kernel(struct fp4_rs_model m, const void *x, size_t rows, 
 }
 
 template <typename ISA>
-__global__ void sr_x8_kernel(struct fp4_rs_model m, const uint16_t *x, size_t rows, size_t words, const void *coefficient, bool narrow,
-                             const uint32_t *rbits, float *scaled, uint16_t *codes)
+__global__ void sr_x8_kernel(struct fp4_rs_model m, const uint16_t *x, size_t rows, size_t words, const void *coefficient,
+                             bool narrow, const uint32_t *rbits, float *scaled, uint16_t *codes)
 {
     if constexpr (ISA::available) {
         /* The fused operation of the bf16 coefficient turns an exact -0 into +0; TE's fallback multiplies. */
@@ -103,16 +103,17 @@ static void launch_x4(struct fp4_rs_model model, const void *x, enum fp4_dtype d
         sr_x4_kernel<ISA, f32_tag><<<grid, 256, 0, stream>>>(model, x, rows, words, scale, rbits, scaled, (uint16_t *)codes);
 }
 
-extern "C" int fp4k_sr_x4(enum fp4k_isa isa, struct fp4_rs_model model, const void *d_x, enum fp4_dtype dtype, size_t rows, size_t cols,
-                          const float *d_scale, const uint32_t *d_rbits, float *d_scaled, uint8_t *d_codes, void *stream)
+extern "C" int fp4k_sr_x4(enum fp4k_isa isa, struct fp4_rs_model model, const void *d_x, enum fp4_dtype dtype, size_t rows,
+                          size_t cols, const float *d_scale, const uint32_t *d_rbits, float *d_scaled, uint8_t *d_codes,
+                          void *stream)
 {
     FP4_BY_ISA(isa, launch_x4<ISA>(model, d_x, dtype, rows, cols / 4, d_scale, d_rbits, d_scaled, d_codes, (cudaStream_t)stream));
     return (int)cudaGetLastError();
 }
 
 extern "C" int fp4k_sr_x8(enum fp4k_isa isa, struct fp4_rs_model model, const uint16_t *d_x, size_t rows, size_t cols,
-                          const void *d_coefficient, bool coefficient_bf16, const uint32_t *d_rbits, float *d_scaled, uint8_t *d_codes,
-                          void *stream)
+                          const void *d_coefficient, bool coefficient_bf16, const uint32_t *d_rbits, float *d_scaled,
+                          uint8_t *d_codes, void *stream)
 {
     FP4_BY_ISA(isa, (sr_x8_kernel<ISA><<<grid_for(rows * cols / 4, 256), 256, 0, (cudaStream_t)stream>>>(
                         model, d_x, rows, cols / 4, d_coefficient, coefficient_bf16, d_rbits, d_scaled, (uint16_t *)d_codes)));

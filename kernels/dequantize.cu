@@ -23,8 +23,8 @@ __host__ __device__ static inline size_t swizzle_index(size_t scale_cols, size_t
 }
 
 template <typename T>
-__global__ void dequantize_kernel(const uint8_t *codes, const uint8_t *scales, const float *amax, void *out, float *block_scale, size_t rows,
-                                  size_t blocks, bool row_scaled, bool swizzled, float factor)
+__global__ void dequantize_kernel(const uint8_t *codes, const uint8_t *scales, const float *amax, void *out, float *block_scale,
+                                  size_t rows, size_t blocks, bool row_scaled, bool swizzled, float factor)
 {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < rows * blocks; i += (size_t)gridDim.x * blockDim.x) {
         size_t r = i / blocks, b = i % blocks;
@@ -49,8 +49,9 @@ __device__ __forceinline__ float top_nibble(uint32_t v)
 }
 
 /* bf16 output, linear scales, no stage: a thread for eight values, one 16-byte store. */
-__global__ void __launch_bounds__(256) dequantize_bf16_kernel(const uint32_t *codes, const uint8_t *scales, const float *amax, uint4 *out,
-                                                              size_t eights, uint32_t eights_a_row, bool row_scaled, float factor)
+__global__ void __launch_bounds__(256)
+    dequantize_bf16_kernel(const uint32_t *codes, const uint8_t *scales, const float *amax, uint4 *out, size_t eights,
+                           uint32_t eights_a_row, bool row_scaled, float factor)
 {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < eights; i += (size_t)gridDim.x * blockDim.x) {
         uint32_t c = __ldg(codes + i), r[4];
@@ -66,8 +67,8 @@ __global__ void __launch_bounds__(256) dequantize_bf16_kernel(const uint32_t *co
     }
 }
 
-static bool dequantize_fast(const struct fp4_dequantize_params *p, const uint8_t *codes, const uint8_t *scales, const float *amax, void *out,
-                            float factor, cudaStream_t stream)
+static bool dequantize_fast(const struct fp4_dequantize_params *p, const uint8_t *codes, const uint8_t *scales, const float *amax,
+                            void *out, float factor, cudaStream_t stream)
 {
     size_t eights = p->rows * p->cols / 8;
 
@@ -78,8 +79,8 @@ static bool dequantize_fast(const struct fp4_dequantize_params *p, const uint8_t
     return true;
 }
 
-extern "C" int fp4k_dequantize(const struct fp4_dequantize_params *p, const uint8_t *d_codes, const uint8_t *d_scales, const float *d_amax,
-                               void *d_out, float *d_block_scale, void *stream)
+extern "C" int fp4k_dequantize(const struct fp4_dequantize_params *p, const uint8_t *d_codes, const uint8_t *d_scales,
+                               const float *d_amax, void *d_out, float *d_block_scale, void *stream)
 {
     size_t blocks = p->cols / 16;
     float factor = fp4a_float(p->bound == 448 ? FP4_INV_2688 : FP4_INV_1536);
@@ -112,13 +113,14 @@ extern "C" int fp4k_swizzle(size_t rows, size_t scale_cols, const uint8_t *d_lin
 
     if (error != cudaSuccess)
         return (int)error;
-    swizzle_kernel<<<grid_for(rows * scale_cols, 256), 256, 0, (cudaStream_t)stream>>>(rows, scale_cols, d_linear, d_swizzled, false, NULL);
+    swizzle_kernel<<<grid_for(rows * scale_cols, 256), 256, 0, (cudaStream_t)stream>>>(rows, scale_cols, d_linear, d_swizzled,
+                                                                                       false, NULL);
     return (int)cudaGetLastError();
 }
 
 extern "C" int fp4k_unswizzle(size_t rows, size_t scale_cols, const uint8_t *d_swizzled, uint8_t *d_linear, void *stream)
 {
-    swizzle_kernel<<<grid_for(rows * scale_cols, 256), 256, 0, (cudaStream_t)stream>>>(rows, scale_cols, NULL, (uint8_t *)d_swizzled, true,
-                                                                                       d_linear);
+    swizzle_kernel<<<grid_for(rows * scale_cols, 256), 256, 0, (cudaStream_t)stream>>>(rows, scale_cols, NULL,
+                                                                                       (uint8_t *)d_swizzled, true, d_linear);
     return (int)cudaGetLastError();
 }

@@ -78,7 +78,8 @@ extern "C" int fp4k_supports(enum fp4k_isa isa, int major, int minor, char *reas
         return -1;
     }
     if (isa == FP4K_SM100 && major != 10) {
-        snprintf(reason, size, "cvt.rs.satfinite.e2m1x4 exists on compute capability 10.0 and 10.3 only, this is %d.%d", major, minor);
+        snprintf(reason, size, "cvt.rs.satfinite.e2m1x4 exists on compute capability 10.0 and 10.3 only, this is %d.%d", major,
+                 minor);
         return -1;
     }
     if (isa == FP4K_SM120 && major != 10 && major != 12) {

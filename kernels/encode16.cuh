@@ -43,7 +43,8 @@ struct element_scales {
     float e[128];
 };
 
-template <bool KEEP_NAN> __device__ __forceinline__ void element_scales_fill(struct element_scales *t, const struct chain_globals &g)
+template <bool KEEP_NAN>
+__device__ __forceinline__ void element_scales_fill(struct element_scales *t, const struct chain_globals &g)
 {
     for (uint32_t byte = threadIdx.x; byte < 128; byte += blockDim.x) {
         float r = __frcp_rn(fp4a_mul(fp4a_from_e4m3(byte), g.dec)), big = fp4a_float(FP4_FLT_MAX);
@@ -71,8 +72,8 @@ __device__ __forceinline__ uint32_t codes8(const float x[8], float e, bool small
 /* All of it. words: the four random words in packed order. The chain's clamp of the product before the cast changes no byte, since the cast
  * saturates. */
 template <typename ISA, bool SR>
-__device__ __forceinline__ uint2 encode16(const float x[16], const struct chain_globals &g, const struct element_scales &t, struct block_max m,
-                                          int rule, int map, const uint32_t words[4], uint8_t *scale)
+__device__ __forceinline__ uint2 encode16(const float x[16], const struct chain_globals &g, const struct element_scales &t,
+                                          struct block_max m, int rule, int map, const uint32_t words[4], uint8_t *scale)
 {
     uint32_t byte = isa_cvt_rn_e4m3(fp4a_mul(m.amax, g.mult));
     float e = t.e[byte & 127u];

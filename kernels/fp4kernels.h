@@ -57,8 +57,8 @@ int fp4k_event_elapsed(void *from, void *to, float *milliseconds);
 
 /* max |x|, NaN dropped or kept: fp4_amax, fp4_amax_rows, fp4_amax_cols. d_out: 1, rows or cols floats. */
 enum fp4k_amax_kind { FP4K_AMAX_TENSOR, FP4K_AMAX_ROWS, FP4K_AMAX_COLS };
-int fp4k_amax(enum fp4k_amax_kind kind, const void *d_x, enum fp4_dtype dtype, size_t rows, size_t cols, bool keep_nan, float *d_out,
-              void *stream);
+int fp4k_amax(enum fp4k_amax_kind kind, const void *d_x, enum fp4_dtype dtype, size_t rows, size_t cols, bool keep_nan,
+              float *d_out, void *stream);
 
 /* fp4_cvt_rn_e2m1x4 over n values (n a multiple of 4): d_codes n / 2 bytes. */
 int fp4k_cvt_rn(enum fp4k_isa isa, const float *d_x, size_t n, uint8_t *d_codes, void *stream);
@@ -69,8 +69,9 @@ int fp4k_cvt_rs(enum fp4k_isa isa, struct fp4_rs_model model, const float *d_x, 
  * (d_coefficient [rows], f32 or bf16). d_scaled may be NULL. */
 int fp4k_sr_x4(enum fp4k_isa isa, struct fp4_rs_model model, const void *d_x, enum fp4_dtype dtype, size_t rows, size_t cols,
                const float *d_scale, const uint32_t *d_rbits, float *d_scaled, uint8_t *d_codes, void *stream);
-int fp4k_sr_x8(enum fp4k_isa isa, struct fp4_rs_model model, const uint16_t *d_x, size_t rows, size_t cols, const void *d_coefficient,
-               bool coefficient_bf16, const uint32_t *d_rbits, float *d_scaled, uint8_t *d_codes, void *stream);
+int fp4k_sr_x8(enum fp4k_isa isa, struct fp4_rs_model model, const uint16_t *d_x, size_t rows, size_t cols,
+               const void *d_coefficient, bool coefficient_bf16, const uint32_t *d_rbits, float *d_scaled, uint8_t *d_codes,
+               void *stream);
 
 /* fp4_quantize. Pointers inside row and col are device pointers. amax must not be NULL in row and col: it is computed there when
  * given_amax is NULL. */
@@ -83,23 +84,23 @@ int fp4k_rht_quantize(enum fp4k_isa isa, const struct fp4_rht_params *p, const u
                       const struct fp4_quantized *col, const struct fp4_rht_stages *stages, void *stream);
 
 /* fp4_dequantize, fp4_swizzle, fp4_unswizzle. */
-int fp4k_dequantize(const struct fp4_dequantize_params *p, const uint8_t *d_codes, const uint8_t *d_scales, const float *d_amax, void *d_out,
-                    float *d_block_scale, void *stream);
+int fp4k_dequantize(const struct fp4_dequantize_params *p, const uint8_t *d_codes, const uint8_t *d_scales, const float *d_amax,
+                    void *d_out, float *d_block_scale, void *stream);
 int fp4k_swizzle(size_t rows, size_t scale_cols, const uint8_t *d_linear, uint8_t *d_swizzled, void *stream);
 int fp4k_unswizzle(size_t rows, size_t scale_cols, const uint8_t *d_swizzled, uint8_t *d_linear, void *stream);
 
 /* fp4_philox_next of n generators, `words` words each. curand: offsets counted in words. */
-int fp4k_philox(const uint64_t *d_seed, const uint64_t *d_subsequence, const uint64_t *d_offset, size_t n, size_t words, unsigned rounds,
-                bool curand, uint32_t *d_out, void *stream);
+int fp4k_philox(const uint64_t *d_seed, const uint64_t *d_subsequence, const uint64_t *d_offset, size_t n, size_t words,
+                unsigned rounds, bool curand, uint32_t *d_out, void *stream);
 /* The same words from the toolkit's own device header (curand_init, curand): what fp4k_philox is compared with. 10 rounds, as cuRAND. */
-int fp4k_philox_curand_header(const uint64_t *d_seed, const uint64_t *d_subsequence, const uint64_t *d_offset, size_t n, size_t words,
-                              uint32_t *d_out, void *stream);
+int fp4k_philox_curand_header(const uint64_t *d_seed, const uint64_t *d_subsequence, const uint64_t *d_offset, size_t n,
+                              size_t words, uint32_t *d_out, void *stream);
 
 /* Inputs (first + i) * stride, i < count, of a sweep (fp4second.h) through the ISA layer, compared on the device with the second
  * formulation; adds to *d_out. model: rule and map of FP4X_RS_BYTES and FP4X_RS_MAP. sm100 has no rule and no map of its own: its
  * outputs are held against the given model. count is at most 2^38; some 2^28 make a launch that ends within a second or so. */
-int fp4k_exhaustive(enum fp4k_isa isa, enum fp4x_sweep sweep, struct fp4_rs_model model, uint64_t first, uint64_t count, uint32_t stride,
-                    struct fp4x_result *d_out, void *stream);
+int fp4k_exhaustive(enum fp4k_isa isa, enum fp4x_sweep sweep, struct fp4_rs_model model, uint64_t first, uint64_t count,
+                    uint32_t stride, struct fp4x_result *d_out, void *stream);
 
 #ifdef __cplusplus
 }

@@ -33,23 +33,26 @@ template <typename F> static unsigned strip_blocks(F kernel, int threads, unsign
 }
 
 /* Calls F<ISA>(arguments) for a run-time ISA. */
-#define FP4_BY_ISA(isa, CALL)                                                                                                              \
-    do {                                                                                                                                   \
-        if ((isa) == FP4K_SOFT) {                                                                                                          \
-            using ISA = isa_soft;                                                                                                          \
-            CALL;                                                                                                                          \
-        } else if ((isa) == FP4K_SM120) {                                                                                                  \
-            using ISA = isa_sm120;                                                                                                         \
-            CALL;                                                                                                                          \
-        } else {                                                                                                                           \
-            using ISA = isa_sm100;                                                                                                         \
-            CALL;                                                                                                                          \
-        }                                                                                                                                  \
+#define FP4_BY_ISA(isa, CALL)             \
+    do {                                  \
+        if ((isa) == FP4K_SOFT) {         \
+            using ISA = isa_soft;         \
+            CALL;                         \
+        } else if ((isa) == FP4K_SM120) { \
+            using ISA = isa_sm120;        \
+            CALL;                         \
+        } else {                          \
+            using ISA = isa_sm100;        \
+            CALL;                         \
+        }                                 \
     } while (0)
 
-struct bf16_tag {};
-struct f16_tag {};
-struct f32_tag {};
+struct bf16_tag {
+};
+struct f16_tag {
+};
+struct f32_tag {
+};
 
 template <typename T> __device__ __forceinline__ float load_element(const void *x, size_t i);
 template <> __device__ __forceinline__ float load_element<f32_tag>(const void *x, size_t i)
@@ -65,18 +68,18 @@ template <> __device__ __forceinline__ float load_element<f16_tag>(const void *x
     return fp4a_from_f16(static_cast<const uint16_t *>(x)[i]);
 }
 
-#define FP4_BY_DTYPE(dtype, CALL)                                                                                                          \
-    do {                                                                                                                                   \
-        if ((dtype) == FP4_F32) {                                                                                                          \
-            using T = f32_tag;                                                                                                             \
-            CALL;                                                                                                                          \
-        } else if ((dtype) == FP4_BF16) {                                                                                                  \
-            using T = bf16_tag;                                                                                                            \
-            CALL;                                                                                                                          \
-        } else {                                                                                                                           \
-            using T = f16_tag;                                                                                                             \
-            CALL;                                                                                                                          \
-        }                                                                                                                                  \
+#define FP4_BY_DTYPE(dtype, CALL)         \
+    do {                                  \
+        if ((dtype) == FP4_F32) {         \
+            using T = f32_tag;            \
+            CALL;                         \
+        } else if ((dtype) == FP4_BF16) { \
+            using T = bf16_tag;           \
+            CALL;                         \
+        } else {                          \
+            using T = f16_tag;            \
+            CALL;                         \
+        }                                 \
     } while (0)
 
 #endif

@@ -18,8 +18,8 @@ __global__ void philox_kernel(const uint64_t *seed, const uint64_t *subsequence,
     }
 }
 
-__global__ void philox_curand_kernel(const uint64_t *seed, const uint64_t *subsequence, const uint64_t *offset, size_t n, size_t words,
-                                     uint32_t *out)
+__global__ void philox_curand_kernel(const uint64_t *seed, const uint64_t *subsequence, const uint64_t *offset, size_t n,
+                                     size_t words, uint32_t *out)
 {
     for (size_t r = blockIdx.x * (size_t)blockDim.x + threadIdx.x; r < n; r += (size_t)gridDim.x * blockDim.x) {
         curandStatePhilox4_32_10_t state;
@@ -33,8 +33,8 @@ __global__ void philox_curand_kernel(const uint64_t *seed, const uint64_t *subse
 extern "C" int fp4k_philox(const uint64_t *d_seed, const uint64_t *d_subsequence, const uint64_t *d_offset, size_t n, size_t words,
                            unsigned rounds, bool curand, uint32_t *d_out, void *stream)
 {
-    philox_kernel<<<grid_for(n * words, 256), 256, 0, (cudaStream_t)stream>>>(d_seed, d_subsequence, d_offset, n, words, rounds, curand,
-                                                                              d_out);
+    philox_kernel<<<grid_for(n * words, 256), 256, 0, (cudaStream_t)stream>>>(d_seed, d_subsequence, d_offset, n, words, rounds,
+                                                                              curand, d_out);
     return (int)cudaGetLastError();
 }
 

@@ -9,7 +9,8 @@ template <typename ISA, typename T, bool SR>
 __global__ void quantize_any_kernel(struct direction_args d, const void *x, size_t line_stride, size_t packed_stride, bool tile)
 {
     if constexpr (ISA::available) {
-        for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < d.lines * d.blocks; i += (size_t)gridDim.x * blockDim.x) {
+        for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < d.lines * d.blocks;
+             i += (size_t)gridDim.x * blockDim.x) {
             size_t line = i / d.blocks, b = i % d.blocks, first = 16 * b, n = d.packed - first < 16 ? d.packed - first : 16;
             size_t l0 = tile ? line / 16 * 16 : line, l1 = tile ? (l0 + 16 < d.lines ? l0 + 16 : d.lines) : line + 1;
             float v[16], acc = 0.0f;
@@ -46,8 +47,10 @@ static int direction_amax(const struct fp4_quantize_params *p, const struct dire
 
     if (d->out.given_amax)
         return given_amax(d->out.amax, d->out.given_amax, n, stream);
-    return fp4k_amax(!p->row_scaled ? FP4K_AMAX_TENSOR : d->transposed ? FP4K_AMAX_COLS : FP4K_AMAX_ROWS, x, p->input, p->rows, p->cols,
-                     d->chain.keep_nan, d->out.amax, stream);
+    return fp4k_amax(!p->row_scaled  ? FP4K_AMAX_TENSOR
+                     : d->transposed ? FP4K_AMAX_COLS
+                                     : FP4K_AMAX_ROWS,
+                     x, p->input, p->rows, p->cols, d->chain.keep_nan, d->out.amax, stream);
 }
 
 static int launch_direction(enum fp4k_isa isa, const struct fp4_quantize_params *p, const struct direction_args &d, const void *x,
@@ -55,12 +58,13 @@ static int launch_direction(enum fp4k_isa isa, const struct fp4_quantize_params 
 {
     size_t line_stride = d.transposed ? 1 : p->cols, packed_stride = d.transposed ? p->cols : 1;
 
-    FP4_BY_ISA(isa, FP4_BY_DTYPE(p->input, (launch_any<ISA, T>(d, x, line_stride, packed_stride, p->block_16x16, p->stochastic, stream))));
+    FP4_BY_ISA(
+        isa, FP4_BY_DTYPE(p->input, (launch_any<ISA, T>(d, x, line_stride, packed_stride, p->block_16x16, p->stochastic, stream))));
     return (int)cudaGetLastError();
 }
 
-extern "C" int fp4k_quantize(enum fp4k_isa isa, const struct fp4_quantize_params *p, const void *d_x, const struct fp4_quantized *row,
-                             const struct fp4_quantized *col, void *stream)
+extern "C" int fp4k_quantize(enum fp4k_isa isa, const struct fp4_quantize_params *p, const void *d_x,
+                             const struct fp4_quantized *row, const struct fp4_quantized *col, void *stream)
 {
     struct fp4_chain chain = chain_quantize(p->recipe, p->stochastic && p->rs.rule == FP4_RS_FMA_FLOOR);
     enum fp4_stream kernel = fp4_stream_te_dispatch(p->input, p->rows, p->cols, p->block_16x16, row != NULL, col != NULL);

@@ -21,8 +21,8 @@ struct direction_args {
     unsigned rounds;
 };
 
-static inline struct direction_args direction_make(const struct fp4_chain *chain, const struct fp4_quantized *out, size_t rows, size_t cols,
-                                                   bool transposed)
+static inline struct direction_args direction_make(const struct fp4_chain *chain, const struct fp4_quantized *out, size_t rows,
+                                                   size_t cols, bool transposed)
 {
     struct direction_args d;
 
@@ -108,7 +108,8 @@ __device__ __forceinline__ uint32_t patch_codes(const struct fp4_chain &ch, uint
 }
 
 template <typename ISA, bool SR>
-__device__ __forceinline__ void encode_block(const struct direction_args &d, size_t line, size_t b, const float v[16], float block_amax)
+__device__ __forceinline__ void encode_block(const struct direction_args &d, size_t line, size_t b, const float v[16],
+                                             float block_amax)
 {
     size_t at = d.row_scaled ? line : 0, first = 16 * b, n = d.packed - first < 16 ? d.packed - first : 16;
     struct chain_globals g = chain_globals_of(&d.chain, d.out.amax[at], 2688.0f);
@@ -146,7 +147,8 @@ __device__ __forceinline__ void encode_block(const struct direction_args &d, siz
             if (d.out.scaled)
                 d.out.scaled[line * d.packed + first + 4 * w + i] = y[i];
             if (d.out.dequantized)
-                d.out.dequantized[line * d.packed + first + 4 * w + i] = fp4a_canonical(fp4a_mul(fp4a_from_e2m1(c >> 4 * i & 15u), scale));
+                d.out.dequantized[line * d.packed + first + 4 * w + i] =
+                    fp4a_canonical(fp4a_mul(fp4a_from_e2m1(c >> 4 * i & 15u), scale));
         }
     }
 }

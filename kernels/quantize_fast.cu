@@ -41,8 +41,9 @@ __device__ __forceinline__ void tuned_col_words(const struct direction_args &d, 
 
 /* Block b of row r, at codes and scale. */
 template <typename ISA, bool SR>
-__device__ __forceinline__ void encode_row_block(const struct direction_args &d, const struct chain_globals &g, const struct element_scales &es,
-                                                 uint32_t r, uint32_t b, const uint4 &low, const uint4 &high, uint2 *codes, uint8_t *scale)
+__device__ __forceinline__ void encode_row_block(const struct direction_args &d, const struct chain_globals &g,
+                                                 const struct element_scales &es, uint32_t r, uint32_t b, const uint4 &low,
+                                                 const uint4 &high, uint2 *codes, uint8_t *scale)
 {
     const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
     uint32_t words[4] = { 0, 0, 0, 0 };
@@ -54,7 +55,8 @@ __device__ __forceinline__ void encode_row_block(const struct direction_args &d,
     *codes = encode16<ISA, SR>(v, g, es, block_max_of<false>(abs_max16(w), v), FP4_RS_TRUNC, (int)d.rs.map, words, scale);
 }
 
-template <typename ISA, bool SR> __global__ void __launch_bounds__(THREADS) quantize_rows_kernel(struct direction_args d, const uint4 *x)
+template <typename ISA, bool SR>
+__global__ void __launch_bounds__(THREADS) quantize_rows_kernel(struct direction_args d, const uint4 *x)
 {
     if constexpr (ISA::available) {
         struct chain_globals g = chain_globals_of(&d.chain, d.out.amax[0], 2688.0f);
@@ -68,7 +70,8 @@ template <typename ISA, bool SR> __global__ void __launch_bounds__(THREADS) quan
         for (uint32_t r = blockIdx.y; r < d.lines; r += gridDim.y) {
             size_t at = (size_t)r * blocks + b;
 
-            encode_row_block<ISA, SR>(d, g, es, r, b, __ldg(x + 2 * at), __ldg(x + 2 * at + 1), (uint2 *)d.out.codes + at, d.out.scales + at);
+            encode_row_block<ISA, SR>(d, g, es, r, b, __ldg(x + 2 * at), __ldg(x + 2 * at + 1), (uint2 *)d.out.codes + at,
+                                      d.out.scales + at);
         }
     }
 }
@@ -82,8 +85,9 @@ __device__ __forceinline__ uint32_t tile_word(uint32_t row, uint32_t pair)
 
 /* Two columns of 16 rows: the low halves are one block, the high halves the next. at: the first one's place in the output. */
 template <typename ISA, bool SR>
-__device__ __forceinline__ void encode_column_pair(const struct direction_args &d, const struct chain_globals &g, const struct element_scales &es,
-                                                   const uint32_t *from, uint32_t c, uint32_t b, size_t at)
+__device__ __forceinline__ void encode_column_pair(const struct direction_args &d, const struct chain_globals &g,
+                                                   const struct element_scales &es, const uint32_t *from, uint32_t c, uint32_t b,
+                                                   size_t at)
 {
     uint32_t v[16], acc = 0;
 
@@ -103,7 +107,7 @@ __device__ __forceinline__ void encode_column_pair(const struct direction_args &
         if (SR)
             tuned_col_words(d, c + half, b, words);
         ((uint2 *)d.out.codes)[at] = encode16<ISA, SR>(x, g, es, block_max_of<false>(half ? acc >> 16 : acc, x), FP4_RS_TRUNC,
-                                                              (int)d.rs.map, words, d.out.scales + at);
+                                                       (int)d.rs.map, words, d.out.scales + at);
         at += d.blocks;
     }
 }
@@ -156,12 +160,12 @@ __global__ void __launch_bounds__(THREADS) quantize_tile_kernel(struct direction
 
 #pragma unroll
                 for (uint32_t i = 0; i < 2; i++, at += 64 * row.blocks, w += 64 * ROW_WORDS + 4 * SKEW)
-                    encode_row_block<ISA, SR>(row, gr, es[1], t * TILE_ROWS + r + 64 * i, col0 / 16 + b, *(const uint4 *)w, *(const uint4 *)(w + 4),
-                                              (uint2 *)row.out.codes + at, row.out.scales + at);
+                    encode_row_block<ISA, SR>(row, gr, es[1], t * TILE_ROWS + r + 64 * i, col0 / 16 + b, *(const uint4 *)w,
+                                              *(const uint4 *)(w + 4), (uint2 *)row.out.codes + at, row.out.scales + at);
             }
             /* eight 16-row groups in neighbouring lanes: 64 bytes of codes in a row of the output */
-            encode_column_pair<ISA, SR>(col, gc, es[0], tile[turn] + tile_word(16 * rb, pair), col0 + 2 * pair, t * (TILE_ROWS / 16) + rb,
-                                        at_col + (size_t)t * (TILE_ROWS / 16));
+            encode_column_pair<ISA, SR>(col, gc, es[0], tile[turn] + tile_word(16 * rb, pair), col0 + 2 * pair,
+                                        t * (TILE_ROWS / 16) + rb, at_col + (size_t)t * (TILE_ROWS / 16));
             __syncthreads(); /* the next turn fetches into this buffer */
         }
     }
@@ -172,7 +176,8 @@ __global__ void __launch_bounds__(THREADS) quantize_tile_kernel(struct direction
 template <typename ISA, bool SR> static void launch_rows(const struct direction_args &d, const void *x, cudaStream_t stream)
 {
     unsigned threads = d.blocks >= THREADS ? THREADS : (unsigned)(d.blocks + 31) / 32 * 32;
-    unsigned gx = ((unsigned)d.blocks + threads - 1) / threads, gy = (unsigned)(d.lines < 132 * 16 / gx + 1 ? d.lines : 132 * 16 / gx + 1);
+    unsigned gx = ((unsigned)d.blocks + threads - 1) / threads,
+             gy = (unsigned)(d.lines < 132 * 16 / gx + 1 ? d.lines : 132 * 16 / gx + 1);
 
     quantize_rows_kernel<ISA, SR><<<dim3(gx, gy), threads, 0, stream>>>(d, (const uint4 *)x);
 }
@@ -182,8 +187,9 @@ static void launch_tiles(const struct direction_args &row, const struct directio
 {
     unsigned strips = (unsigned)(col.lines / TILE_COLS), tiles = (unsigned)(col.packed / TILE_ROWS);
 
-    quantize_tile_kernel<ISA, SR, ROWS><<<dim3(strips, strip_blocks(quantize_tile_kernel<ISA, SR, ROWS>, THREADS, 2, strips, tiles)), THREADS, 0,
-                                          stream>>>(row, col, (const char *)x);
+    quantize_tile_kernel<ISA, SR, ROWS>
+        <<<dim3(strips, strip_blocks(quantize_tile_kernel<ISA, SR, ROWS>, THREADS, 2, strips, tiles)), THREADS, 0, stream>>>(
+            row, col, (const char *)x);
 }
 
 template <typename ISA>
@@ -208,8 +214,9 @@ int quantize_fast(enum fp4k_isa isa, const struct fp4_quantize_params *p, const 
 {
     const struct direction_args *any = row ? row : col;
 
-    if (p->recipe != FP4_RECIPE_TE || p->input != FP4_BF16 || p->block_16x16 || p->row_scaled || (uintptr_t)x % 16 || p->cols % 16 ||
-        (row && !only_outputs(row->out)) || (col && !only_outputs(col->out)) || p->rows >= 1u << 24 || p->cols >= 1u << 24)
+    if (p->recipe != FP4_RECIPE_TE || p->input != FP4_BF16 || p->block_16x16 || p->row_scaled || (uintptr_t)x % 16 ||
+        p->cols % 16 || (row && !only_outputs(row->out)) || (col && !only_outputs(col->out)) || p->rows >= 1u << 24 ||
+        p->cols >= 1u << 24)
         return -1;
     if (col && (p->rows % TILE_ROWS || p->cols % TILE_COLS))
         return -1;

@@ -11,7 +11,8 @@
 #define PITCH 24 /* bf16 elements a row in shared memory: rows 16-byte aligned, eight of them in different banks */
 
 /* Sums in k order, for the seq model: outputs n..n+3 of a feature of the tile. */
-__device__ __forceinline__ void rht_sequential(const uint16_t *tile, uint32_t feature, uint32_t n, uint32_t mask, bool inverse, float v[4])
+__device__ __forceinline__ void rht_sequential(const uint16_t *tile, uint32_t feature, uint32_t n, uint32_t mask, bool inverse,
+                                               float v[4])
 {
     for (uint32_t i = 0; i < 4; i++) {
         float acc = 0.0f;
@@ -35,7 +36,8 @@ __device__ __forceinline__ void rht_load(uint16_t *tile, const struct rht_args &
 }
 
 /* Outputs 4q..4q+3 of features f and f + 8, q = lane % 4, f = lane / 4; rounded to bf16 when asked. */
-__device__ __forceinline__ void rht_sums(const struct rht_args &a, const uint16_t *tile, uint32_t lane, const uint32_t b[2][2], float v[2][4])
+__device__ __forceinline__ void rht_sums(const struct rht_args &a, const uint16_t *tile, uint32_t lane, const uint32_t b[2][2],
+                                         float v[2][4])
 {
     if (a.sum == FP4_SUM_TC) {
         uint32_t x[4];
@@ -99,7 +101,8 @@ __global__ void rht_amax_kernel(struct rht_args a, bool keep_nan, unsigned *out)
 }
 
 template <typename ISA, bool SR>
-__device__ __forceinline__ void rht_encode(const struct rht_args &a, size_t g, size_t c, uint32_t q, const float v[4], float block_amax)
+__device__ __forceinline__ void rht_encode(const struct rht_args &a, size_t g, size_t c, uint32_t q, const float v[4],
+                                           float block_amax)
 {
     const struct direction_args &d = a.d;
     struct chain_globals gl = chain_globals_of(&d.chain, d.out.amax[0], 2688.0f);
@@ -118,8 +121,8 @@ __device__ __forceinline__ void rht_encode(const struct rht_args &a, size_t g, s
         if (d.stream == FP4_STREAM_RBITS) {
             word = d.out.given_rbits[w];
         } else {
-            struct fp4_stream_place p = d.transposed ? stream_locate(d.stream, &d.shape, true, at, c)
-                                                     : stream_locate(d.stream, &d.shape, false, c, at);
+            struct fp4_stream_place p =
+                d.transposed ? stream_locate(d.stream, &d.shape, true, at, c) : stream_locate(d.stream, &d.shape, false, c, at);
             uint32_t draw[4];
 
             draw_words(d, p.subsequence, p.call, draw);
@@ -128,7 +131,8 @@ __device__ __forceinline__ void rht_encode(const struct rht_args &a, size_t g, s
         if (d.out.rbits)
             d.out.rbits[w] = word;
     }
-    codes = SR ? ISA::cvt_rs_e2m1x4((int)d.rs.rule, (int)d.rs.map, y[0], y[1], y[2], y[3], word) : ISA::cvt_rn_e2m1x4(y[0], y[1], y[2], y[3]);
+    codes = SR ? ISA::cvt_rs_e2m1x4((int)d.rs.rule, (int)d.rs.map, y[0], y[1], y[2], y[3], word)
+               : ISA::cvt_rn_e2m1x4(y[0], y[1], y[2], y[3]);
     codes = patch_codes(d.chain, codes, y);
     *(uint16_t *)(d.out.codes + first / 2) = (uint16_t)codes;
     if (q == 0) {
@@ -179,7 +183,8 @@ template <typename ISA, bool SR> __global__ void rht_any_kernel(struct rht_args 
 template <typename ISA, bool SR> __global__ void rht_plain_kernel(struct direction_args d, const uint16_t *x)
 {
     if constexpr (ISA::available) {
-        for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < d.lines * d.blocks; i += (size_t)gridDim.x * blockDim.x) {
+        for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < d.lines * d.blocks;
+             i += (size_t)gridDim.x * blockDim.x) {
             size_t line = i / d.blocks, b = i % d.blocks;
             float v[16], acc = 0.0f;
 
@@ -195,8 +200,8 @@ template <typename ISA, bool SR> __global__ void rht_plain_kernel(struct directi
 
 /* ---- launchers -------------------------------------------------------------------------------------------------------------------------------- */
 
-static struct direction_args rht_direction(const struct fp4_rht_params *p, const struct fp4_chain *chain, const struct fp4_quantized *out,
-                                           bool transposed, bool both)
+static struct direction_args rht_direction(const struct fp4_rht_params *p, const struct fp4_chain *chain,
+                                           const struct fp4_quantized *out, bool transposed, bool both)
 {
     struct direction_args d = direction_make(chain, out, p->rows, p->cols, transposed);
 
@@ -244,7 +249,8 @@ template <typename ISA> static void launch_any(const struct rht_args &a, bool sr
         rht_any_kernel<ISA, false><<<grid, 32 * WARPS, 0, stream>>>(a);
 }
 
-static int launch_row(enum fp4k_isa isa, const struct fp4_rht_params *p, const struct direction_args &d, const uint16_t *x, cudaStream_t stream)
+static int launch_row(enum fp4k_isa isa, const struct fp4_rht_params *p, const struct direction_args &d, const uint16_t *x,
+                      cudaStream_t stream)
 {
     bool given;
     int error = given_or(d, stream, &given);
@@ -257,8 +263,9 @@ static int launch_row(enum fp4k_isa isa, const struct fp4_rht_params *p, const s
     return (int)cudaGetLastError();
 }
 
-extern "C" int fp4k_rht_quantize(enum fp4k_isa isa, const struct fp4_rht_params *p, const uint16_t *d_x, const struct fp4_quantized *row,
-                                 const struct fp4_quantized *col, const struct fp4_rht_stages *stages, void *stream)
+extern "C" int fp4k_rht_quantize(enum fp4k_isa isa, const struct fp4_rht_params *p, const uint16_t *d_x,
+                                 const struct fp4_quantized *row, const struct fp4_quantized *col,
+                                 const struct fp4_rht_stages *stages, void *stream)
 {
     struct fp4_chain chain = chain_rht(p);
     cudaStream_t s = (cudaStream_t)stream;
@@ -285,7 +292,7 @@ extern "C" int fp4k_rht_quantize(enum fp4k_isa isa, const struct fp4_rht_params 
     if (error)
         return error;
     if (!given)
-        rht_amax_kernel<<<grid < 4096 ? grid : 4096, 32 * WARPS, 0, s>>>(a, chain.nan_code_zero, (unsigned *)a.d.out.amax);
+        rht_amax_kernel < <<grid<4096 ? grid : 4096, 32 * WARPS, 0, s>>>(a, chain.nan_code_zero, (unsigned *)a.d.out.amax);
     error = rht_fast(isa, p, &a, s);
     if (error != -1)
         return error;

@@ -52,11 +52,13 @@ template <typename ISA, bool SR, bool KEEP_NAN>
 __global__ void __launch_bounds__(THREADS) rht_tile_kernel(struct rht_args a, uint32_t k_col)
 {
     if constexpr (ISA::available) {
-        __shared__ __align__(16) uint16_t buffer[2][TOKENS * IN_PITCH]; /* the sums take the place of their inputs: FEATURES * OUT_PITCH */
+        __shared__ __align__(16)
+            uint16_t buffer[2][TOKENS * IN_PITCH]; /* the sums take the place of their inputs: FEATURES * OUT_PITCH */
         __shared__ struct element_scales es;
         const struct direction_args &d = a.d;
         struct chain_globals gl = chain_globals_of(&d.chain, d.out.amax[0], 2688.0f);
-        uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles = (uint32_t)(a.rows / TOKENS), feature0 = blockIdx.x * FEATURES;
+        uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles = (uint32_t)(a.rows / TOKENS),
+                 feature0 = blockIdx.x * FEATURES;
         uint32_t t = blockIdx.y, turn = 0, g = threadIdx.x % 8, f = threadIdx.x / 8, b[2][2];
         size_t line = 2 * a.cols, place = (size_t)(feature0 + f) * d.blocks + g;
         const char *from = (const char *)a.x + (size_t)t * TOKENS * line + 2 * feature0;
@@ -110,7 +112,7 @@ __global__ void __launch_bounds__(THREADS) rht_tile_kernel(struct rht_args a, ui
                     rht_words(d, feature0 + f + 32 * i, t * (TOKENS / 16) + g, k_col, words);
                 widen16(w, v);
                 ((uint2 *)d.out.codes)[at] = encode16<ISA, SR>(v, gl, es, block_max_of<KEEP_NAN>(abs_max16(w), v), FP4_RS_TRUNC,
-                                                                         (int)d.rs.map, words, d.out.scales + at);
+                                                               (int)d.rs.map, words, d.out.scales + at);
             }
             __syncthreads(); /* the next turn fetches into this buffer */
         }
@@ -119,12 +121,14 @@ __global__ void __launch_bounds__(THREADS) rht_tile_kernel(struct rht_args a, ui
 
 static_assert(FEATURES * OUT_PITCH <= TOKENS * IN_PITCH, "the sums of a tile fit where its inputs were");
 
-template <typename ISA, bool SR, bool KEEP_NAN> static void launch_tiles(const struct rht_args &a, uint32_t k_col, cudaStream_t stream)
+template <typename ISA, bool SR, bool KEEP_NAN>
+static void launch_tiles(const struct rht_args &a, uint32_t k_col, cudaStream_t stream)
 {
     unsigned strips = (unsigned)(a.cols / FEATURES), tiles = (unsigned)(a.rows / TOKENS);
 
-    rht_tile_kernel<ISA, SR, KEEP_NAN><<<dim3(strips, strip_blocks(rht_tile_kernel<ISA, SR, KEEP_NAN>, THREADS, 1, strips, tiles)), THREADS, 0,
-                                         stream>>>(a, k_col);
+    rht_tile_kernel<ISA, SR, KEEP_NAN>
+        <<<dim3(strips, strip_blocks(rht_tile_kernel<ISA, SR, KEEP_NAN>, THREADS, 1, strips, tiles)), THREADS, 0, stream>>>(a,
+                                                                                                                            k_col);
 }
 
 template <typename ISA> static void launch(const struct rht_args &a, bool sr, uint32_t k_col, cudaStream_t stream)
@@ -142,9 +146,9 @@ int rht_fast(enum fp4k_isa isa, const struct fp4_rht_params *p, const struct rht
     const struct fp4_chain *ch = &a->d.chain;
     uint32_t k_tile, k_col;
 
-    if (!a->trip || a->sum != FP4_SUM_TC || ch->element != ELEMENT_IEEE || ch->drop_minus_zero || ch->nan_code_zero || a->transformed ||
-        !only_outputs(a->d.out) || a->rows % TOKENS || a->cols % FEATURES || (uintptr_t)a->x % 16 || a->rows >= 1u << 24 ||
-        a->cols >= 1u << 24)
+    if (!a->trip || a->sum != FP4_SUM_TC || ch->element != ELEMENT_IEEE || ch->drop_minus_zero || ch->nan_code_zero ||
+        a->transformed || !only_outputs(a->d.out) || a->rows % TOKENS || a->cols % FEATURES || (uintptr_t)a->x % 16 ||
+        a->rows >= 1u << 24 || a->cols >= 1u << 24)
         return -1;
     if (p->stochastic && (!ch->keep_nan || (isa != FP4K_SM100 && p->rs.rule != FP4_RS_TRUNC) ||
                           (a->d.stream != FP4_STREAM_RHT_COL && a->d.stream != FP4_STREAM_RHT_ROWCOL)))

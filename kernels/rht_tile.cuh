@@ -30,7 +30,8 @@ __device__ __forceinline__ void rht_fragment(uint32_t b[2], uint32_t lane, uint3
     for (uint32_t half = 0; half < 2; half++) {
         uint32_t k = lane % 4 * 2 + 8 * half;
 
-        b[half] = (0x3E80u | rht_negative(k, n, mask, inverse) << 15) | (0x3E80u | rht_negative(k + 1, n, mask, inverse) << 15) << 16;
+        b[half] = (0x3E80u | rht_negative(k, n, mask, inverse) << 15) | (0x3E80u | rht_negative(k + 1, n, mask, inverse) << 15)
+                                                                            << 16;
     }
 }
 

@@ -9,27 +9,27 @@
 #include "fp4arith.h"
 #include "fp4ref.h"
 
-enum chain_global {        /* amax -> S_enc */
-    GLOBAL_TE,             /* TE 2.1: NaN gives FLT_MAX, 0 and Inf give 1 */
-    GLOBAL_TE_REF,         /* TE's Python reference: 0 gives FLT_MAX, Inf 1, NaN stays */
-    GLOBAL_KEEP_NAN,       /* RHT 2.2 and torchao: NaN stays NaN, 0 and Inf give 1 */
-    GLOBAL_ROWCOL          /* RHT 2.3: NaN and 0 give 1, Inf gives 0 */
+enum chain_global {                  /* amax -> S_enc */
+                    GLOBAL_TE,       /* TE 2.1: NaN gives FLT_MAX, 0 and Inf give 1 */
+                    GLOBAL_TE_REF,   /* TE's Python reference: 0 gives FLT_MAX, Inf 1, NaN stays */
+                    GLOBAL_KEEP_NAN, /* RHT 2.2 and torchao: NaN stays NaN, 0 and Inf give 1 */
+                    GLOBAL_ROWCOL    /* RHT 2.3: NaN and 0 give 1, Inf gives 0 */
 };
 
-enum chain_element {       /* stored scale -> element scale */
-    ELEMENT_IEEE,          /* min(1 / (sf * S_dec), FLT_MAX) */
-    ELEMENT_APPROX,        /* the same with rcp.approx.ftz */
-    ELEMENT_BF16           /* bf16(min(S_enc / sf, bf16 max)): TE 3.3 variant B */
+enum chain_element {                 /* stored scale -> element scale */
+                     ELEMENT_IEEE,   /* min(1 / (sf * S_dec), FLT_MAX) */
+                     ELEMENT_APPROX, /* the same with rcp.approx.ftz */
+                     ELEMENT_BF16    /* bf16(min(S_enc / sf, bf16 max)): TE 3.3 variant B */
 };
 
 struct fp4_chain {
     enum chain_global global;
     enum chain_element element;
-    bool divide_by_six;    /* S_enc / 6 where TE multiplies by the rounded 1/6 (RHT 2.3, the SM120 port) */
-    bool keep_nan;         /* NaN stays in block maxima and element scales (Hadamard kernels, Python reference, torchao) */
-    bool zero_to_plus;     /* x = -0 gives +0: fma(x, e, +0) of variant B */
-    bool drop_minus_zero;  /* a scaled -0 gives code 0: the Python reference's comparisons (TE 10.9) */
-    bool nan_code_zero;    /* NaN gives code 0 (Python reference) instead of 7 */
+    bool divide_by_six;   /* S_enc / 6 where TE multiplies by the rounded 1/6 (RHT 2.3, the SM120 port) */
+    bool keep_nan;        /* NaN stays in block maxima and element scales (Hadamard kernels, Python reference, torchao) */
+    bool zero_to_plus;    /* x = -0 gives +0: fma(x, e, +0) of variant B */
+    bool drop_minus_zero; /* a scaled -0 gives code 0: the Python reference's comparisons (TE 10.9) */
+    bool nan_code_zero;   /* NaN gives code 0 (Python reference) instead of 7 */
     const int8_t *rcp_table;
 };
 
@@ -195,13 +195,13 @@ static inline enum fp4_stream rht_stream_for(const struct fp4_rht_params *p, boo
 struct direction {
     const struct fp4_chain *chain;
     const struct fp4_quantized *out;
-    size_t lines, packed;  /* L, P */
-    size_t blocks, words;  /* ceil(P / 16), ceil(P / 4) */
+    size_t lines, packed; /* L, P */
+    size_t blocks, words; /* ceil(P / 16), ceil(P / 4) */
     bool stochastic;
     struct fp4_rs_model rs;
-    enum fp4_stream stream;      /* resolved */
+    enum fp4_stream stream; /* resolved */
     struct fp4_stream_shape shape;
-    bool transposed;             /* line = input column, packed index = input row */
+    bool transposed; /* line = input column, packed index = input row */
     uint64_t seed, offset;
     unsigned rounds;
     struct chain_globals globals; /* of the current line */

@@ -18,13 +18,13 @@ uint16_t fp4_cvt_rn_e4m3x2(float a, float b)
     return (uint16_t)(fp4a_to_e4m3(a) << 8 | fp4a_to_e4m3(b));
 }
 
-#define MODEL(name, rule, map, note)                                                                                                       \
-    {                                                                                                                                      \
-        name, { rule, map }, true, note                                                                                                    \
+#define MODEL(name, rule, map, note)    \
+    {                                   \
+        name, { rule, map }, true, note \
     }
-#define COMBINATION(name, rule, map)                                                                                                       \
-    {                                                                                                                                      \
-        name, { rule, map }, false, ""                                                                                                     \
+#define COMBINATION(name, rule, map)   \
+    {                                  \
+        name, { rule, map }, false, "" \
     }
 
 const struct fp4_rs_model_row fp4_rs_models[] = {
@@ -117,7 +117,8 @@ uint32_t fp4_sr_bf16x8(struct fp4_rs_model model, const bf16_t x[8], float coeff
     return fp4_sr_bf16x4(model, x, scale, rbits03) | (uint32_t)fp4_sr_bf16x4(model, x + 4, scale, rbits47) << 16;
 }
 
-uint32_t fp4_sr_bf16x8_coef_bf16(struct fp4_rs_model model, const bf16_t x[8], bf16_t coefficient, uint32_t rbits03, uint32_t rbits47)
+uint32_t fp4_sr_bf16x8_coef_bf16(struct fp4_rs_model model, const bf16_t x[8], bf16_t coefficient, uint32_t rbits03,
+                                 uint32_t rbits47)
 {
     float s = fp4a_from_bf16(coefficient.bits);
     float p[8];

@@ -29,10 +29,10 @@
 
 #define FP4_QNAN 0x7FFFFFFFu
 #define FP4_FLT_MAX 0x7F7FFFFFu
-#define FP4_BF16_MAX 0x7F7F0000u  /* largest finite bf16, as binary32 */
-#define FP4_SIXTH 0x3E2AAAABu     /* binary32 of 1/6 */
-#define FP4_INV_2688 0x39C30C31u  /* binary32 of 1/(6*448) */
-#define FP4_INV_1536 0x3A2AAAABu  /* binary32 of 1/(6*256) */
+#define FP4_BF16_MAX 0x7F7F0000u /* largest finite bf16, as binary32 */
+#define FP4_SIXTH 0x3E2AAAABu    /* binary32 of 1/6 */
+#define FP4_INV_2688 0x39C30C31u /* binary32 of 1/(6*448) */
+#define FP4_INV_1536 0x3A2AAAABu /* binary32 of 1/(6*256) */
 
 FP4_FN float fp4a_float(uint32_t bits)
 {

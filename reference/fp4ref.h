@@ -59,16 +59,24 @@ int fp4_fail_in(struct fp4_error *err, const char *fmt, ...)
 
 /* ---- formats: types that do not mix ------------------------------------------------------------------------------- */
 
-typedef struct { uint8_t bits; } e2m1_t;  /* bits 3:0; bit 3 is the sign; 0, .5, 1, 1.5, 2, 3, 4, 6 */
-typedef struct { uint8_t bits; } e4m3_t;  /* FN: bias 7, no Inf, 0x7F/0xFF NaN, largest 448 */
-typedef struct { uint16_t bits; } bf16_t; /* upper half of a binary32 */
-typedef struct { uint16_t bits; } f16_t;  /* binary16 */
+typedef struct {
+    uint8_t bits;
+} e2m1_t; /* bits 3:0; bit 3 is the sign; 0, .5, 1, 1.5, 2, 3, 4, 6 */
+typedef struct {
+    uint8_t bits;
+} e4m3_t; /* FN: bias 7, no Inf, 0x7F/0xFF NaN, largest 448 */
+typedef struct {
+    uint16_t bits;
+} bf16_t; /* upper half of a binary32 */
+typedef struct {
+    uint16_t bits;
+} f16_t; /* binary16 */
 
 enum fp4_dtype { FP4_F32, FP4_F16, FP4_BF16, FP4_E2M1, FP4_E4M3, FP4_U8, FP4_U32, FP4_U64, FP4_DTYPE_COUNT };
 
-const char *fp4_dtype_name(enum fp4_dtype dtype);            /* "f32", "f16", "bf16", "e2m1", "e4m3", "u8", "u32", "u64" */
-int fp4_dtype_from_name(const char *name);                   /* -1 when unknown */
-size_t fp4_dtype_bytes(enum fp4_dtype dtype, size_t count);  /* bytes of count elements; E2M1: (count + 1) / 2 */
+const char *fp4_dtype_name(enum fp4_dtype dtype);           /* "f32", "f16", "bf16", "e2m1", "e4m3", "u8", "u32", "u64" */
+int fp4_dtype_from_name(const char *name);                  /* -1 when unknown */
+size_t fp4_dtype_bytes(enum fp4_dtype dtype, size_t count); /* bytes of count elements; E2M1: (count + 1) / 2 */
 
 /* Decoding is exact. NaN comes back as the canonical quiet NaN 7FFFFFFF whatever the payload was. */
 float e2m1_to_f32(e2m1_t v);
@@ -230,7 +238,7 @@ struct fp4_quantize_params {
     enum fp4_dtype input; /* f32, f16, bf16 */
     size_t rows, cols;    /* rowwise output: cols even; transposed output: rows even. Partial blocks count as zero-filled */
     bool block_16x16;
-    bool row_scaled;      /* one amax a row (and one a column for the transposed output) instead of one a tensor */
+    bool row_scaled; /* one amax a row (and one a column for the transposed output) instead of one a tensor */
     bool stochastic;
     struct fp4_rs_model rs;
     enum fp4_stream stream;
@@ -240,18 +248,18 @@ struct fp4_quantize_params {
 
 /* One direction of output. All arrays dense; L = lines (rows, or cols when transposed), P = packed length (cols, or rows). */
 struct fp4_quantized {
-    uint8_t *codes;         /* [L][P/2] bytes */
-    uint8_t *scales;        /* [L][ceil(P/16)] E4M3 bytes, logical region only: padding is never written */
+    uint8_t *codes;  /* [L][P/2] bytes */
+    uint8_t *scales; /* [L][ceil(P/16)] E4M3 bytes, logical region only: padding is never written */
     /* stages, each may be NULL */
-    float *amax;            /* [1], or [L] when row_scaled: the amax used */
-    float *global_scale;    /* as amax: S_enc */
-    float *block_amax;      /* [L][ceil(P/16)] */
-    float *scaled;          /* [L][P]: x * e, what is rounded */
-    uint32_t *rbits;        /* [L][ceil(P/4)]: the random words, stochastic only */
-    float *dequantized;     /* [L][P], as fp4_dequantize with f32 output */
+    float *amax;         /* [1], or [L] when row_scaled: the amax used */
+    float *global_scale; /* as amax: S_enc */
+    float *block_amax;   /* [L][ceil(P/16)] */
+    float *scaled;       /* [L][P]: x * e, what is rounded */
+    uint32_t *rbits;     /* [L][ceil(P/4)]: the random words, stochastic only */
+    float *dequantized;  /* [L][P], as fp4_dequantize with f32 output */
     /* inputs */
-    const float *given_amax;      /* [1] or [L]; NULL: computed from the data */
-    const uint32_t *given_rbits;  /* [L][ceil(P/4)], for FP4_STREAM_RBITS */
+    const float *given_amax;     /* [1] or [L]; NULL: computed from the data */
+    const uint32_t *given_rbits; /* [L][ceil(P/4)], for FP4_STREAM_RBITS */
 };
 
 /* Quantizes x. row and col may be NULL (but not both); col receives the transposed output. In FP4_STREAM_VECTOR one global
@@ -284,33 +292,33 @@ enum fp4_rht_kernel {
 };
 
 enum fp4_rht_class { /* of a group of 16, RHT 4.2 */
-    FP4_RHT_EXACT = 0,
-    FP4_RHT_ALIGNED = 1,
-    FP4_RHT_CUT = 2,
-    FP4_RHT_SAFE_BIT = 4 /* or-ed in: every bf16 value of the group is the same whichever the order */
+                     FP4_RHT_EXACT = 0,
+                     FP4_RHT_ALIGNED = 1,
+                     FP4_RHT_CUT = 2,
+                     FP4_RHT_SAFE_BIT = 4 /* or-ed in: every bf16 value of the group is the same whichever the order */
 };
 
 struct fp4_rht_params {
     enum fp4_recipe recipe; /* FP4_RECIPE_TE, FP4_RECIPE_TE_FAST, FP4_RECIPE_FP4SM120, FP4_RECIPE_TE_REF */
     enum fp4_rht_kernel kernel;
-    size_t rows, cols;      /* rows = tokens (a multiple of 16), cols = features; input is bf16 */
-    uint16_t sign_mask;     /* FP4_RHT_SIGN_MASK, 0 for no signs, or any other */
-    bool inverse;           /* H * D / 4 instead of D * H / 4 */
+    size_t rows, cols;  /* rows = tokens (a multiple of 16), cols = features; input is bf16 */
+    uint16_t sign_mask; /* FP4_RHT_SIGN_MASK, 0 for no signs, or any other */
+    bool inverse;       /* H * D / 4 instead of D * H / 4 */
     enum fp4_rht_sum sum;
-    bool bf16_round_trip;   /* default true; TE's fast math leaves it out */
-    bool approx_rcp;        /* rcp.approx.ftz by the table below instead of the IEEE reciprocal */
+    bool bf16_round_trip;    /* default true; TE's fast math leaves it out */
+    bool approx_rcp;         /* rcp.approx.ftz by the table below instead of the IEEE reciprocal */
     const int8_t *rcp_table; /* 2^23 bytes: approximate minus IEEE reciprocal of a significand, in ulps; NULL if unused */
     bool stochastic;
     struct fp4_rs_model rs;
     enum fp4_stream stream;
-    unsigned k_tile;        /* for FP4_STREAM_RHT_COL; 0 = TE's table */
+    unsigned k_tile; /* for FP4_STREAM_RHT_COL; 0 = TE's table */
     uint64_t seed, offset;
     unsigned philox_rounds;
 };
 
-struct fp4_rht_stages {   /* each may be NULL */
-    float *transformed;   /* [cols][rows]: the sums after the bf16 round trip, if there is one */
-    uint8_t *exactness;   /* [cols][rows/16]: enum fp4_rht_class */
+struct fp4_rht_stages { /* each may be NULL */
+    float *transformed; /* [cols][rows]: the sums after the bf16 round trip, if there is one */
+    uint8_t *exactness; /* [cols][rows/16]: enum fp4_rht_class */
 };
 
 /* col receives the transformed and transposed output [cols][rows]; row, if not NULL, the plain rowwise one.
@@ -328,11 +336,11 @@ float fp4_rcp_approx_ftz(float x, const int8_t *table);
 /* ---- dequantize (TE 7) ---------------------------------------------------------------------------------------------------- */
 
 struct fp4_dequantize_params {
-    size_t rows, cols;      /* cols a multiple of 16 */
-    bool row_scaled;        /* amax has rows entries */
-    unsigned bound;         /* 448 or 256 */
-    bool swizzled;          /* scales in the GEMM layout, padded to 128 x 4 */
-    enum fp4_dtype output;  /* f32, f16, bf16 */
+    size_t rows, cols;     /* cols a multiple of 16 */
+    bool row_scaled;       /* amax has rows entries */
+    unsigned bound;        /* 448 or 256 */
+    bool swizzled;         /* scales in the GEMM layout, padded to 128 x 4 */
+    enum fp4_dtype output; /* f32, f16, bf16 */
 };
 
 /* y = e2m1 * ((e4m3 * amax) * fl(1 / (6 * bound))), then one rounding to the output type. block_scale (f32, [rows][cols/16]) may

@@ -116,8 +116,9 @@ FP4_FN struct fp4_stream_place stream_rht_rowcol(const struct fp4_stream_shape *
         return stream_place((uint32_t)(128 + f % 128 + 512 * (tn % k) + 512 * k * l), t % 128 / 16, t % 16 / 4);
     if (group) {
         u = 8 * (t % 32) + f % 128 / 16;
-        return stream_place((uint32_t)(256 + u + 512 * (tn % k + 1) + 512 * k * l + 512 * k * tiles_m * stream_ceil_div(s->rows, 128)), t % 128 / 32,
-                     f % 16 / 4);
+        return stream_place(
+            (uint32_t)(256 + u + 512 * (tn % k + 1) + 512 * k * l + 512 * k * tiles_m * stream_ceil_div(s->rows, 128)),
+            t % 128 / 32, f % 16 / 4);
     }
     u = 2 * (t % 128) + f % 128 / 64;
     return stream_place((uint32_t)(256 + u + 512 * (tn % k + 1) + 512 * k * l), f % 64 / 16, f % 16 / 4);
@@ -132,7 +133,8 @@ FP4_FN struct fp4_stream_place stream_rht_fp4sm120(const struct fp4_stream_shape
     return stream_place(thread + 256 * (uint64_t)(f / 128) + 256 * gx * (t / 64) + 256 * gx * gy * (t % 64 / 16), 0, t % 8 / 4);
 }
 
-FP4_FN struct fp4_stream_place stream_locate(enum fp4_stream stream, const struct fp4_stream_shape *shape, bool transposed, size_t r, size_t c)
+FP4_FN struct fp4_stream_place stream_locate(enum fp4_stream stream, const struct fp4_stream_shape *shape, bool transposed,
+                                             size_t r, size_t c)
 {
     struct fp4_stream_shape group;
 

@@ -107,9 +107,10 @@ static void direction_encode(struct direction *d, const struct source *s, const 
         if (p->row_scaled) {
             const float *given = d->out->given_amax;
 
-            direction_set_amax(d, line,
-                               given ? given[line]
-                                     : amax_strided(s->x, s->dtype, line * s->line_stride, s->packed_stride, d->packed, d->chain->keep_nan));
+            direction_set_amax(
+                d, line,
+                given ? given[line]
+                      : amax_strided(s->x, s->dtype, line * s->line_stride, s->packed_stride, d->packed, d->chain->keep_nan));
         }
         for (b = 0; b < d->blocks; b++)
             tile_encode(d, s, line, d->lines - line < step ? d->lines - line : step, b);
@@ -118,8 +119,8 @@ static void direction_encode(struct direction *d, const struct source *s, const 
 
 /* ---- the call ---------------------------------------------------------------------------------------------------------------------------- */
 
-static int check_direction(const struct fp4_quantize_params *p, const struct fp4_quantized *q, bool transposed, enum fp4_stream stream,
-                           struct fp4_error *err)
+static int check_direction(const struct fp4_quantize_params *p, const struct fp4_quantized *q, bool transposed,
+                           enum fp4_stream stream, struct fp4_error *err)
 {
     size_t packed = transposed ? p->rows : p->cols;
 
@@ -160,7 +161,8 @@ static int check(const struct fp4_quantize_params *p, const struct fp4_quantized
 }
 
 static void direction_init(struct direction *d, const struct fp4_quantize_params *p, const struct fp4_chain *chain,
-                           const struct fp4_quantized *out, enum fp4_stream stream, const struct fp4_stream_shape *shape, bool transposed)
+                           const struct fp4_quantized *out, enum fp4_stream stream, const struct fp4_stream_shape *shape,
+                           bool transposed)
 {
     memset(d, 0, sizeof *d);
     d->chain = chain;
@@ -179,8 +181,8 @@ static void direction_init(struct direction *d, const struct fp4_quantize_params
     d->rounds = p->philox_rounds ? p->philox_rounds : 10;
 }
 
-int fp4_quantize(const struct fp4_quantize_params *p, const void *x, const struct fp4_quantized *row, const struct fp4_quantized *col,
-                 struct fp4_error *err)
+int fp4_quantize(const struct fp4_quantize_params *p, const void *x, const struct fp4_quantized *row,
+                 const struct fp4_quantized *col, struct fp4_error *err)
 {
     struct fp4_stream_shape shape = { p->rows, p->cols, row != NULL, col != NULL, 0 };
     enum fp4_stream kernel = fp4_stream_te_dispatch(p->input, p->rows, p->cols, p->block_16x16, row != NULL, col != NULL);

@@ -130,7 +130,9 @@ static void sums_seq(const float x[16], uint16_t mask, bool inverse, float out[1
 #define WIDE 5
 #define WIDE_UNIT 160
 
-struct wide { uint64_t w[WIDE]; };
+struct wide {
+    uint64_t w[WIDE];
+};
 
 /* Adds (or subtracts) value * 2^exponent; value below 2^32, bits below the unit must be zero. */
 static void wide_add(struct wide *a, uint32_t value, int exponent, bool subtract)
@@ -210,7 +212,7 @@ static float wide_round(struct wide a, int bits)
     top = wide_top(&a);
     if (top < 0)
         return 0.0f;
-    low = top - (bits - 1); /* place of the last kept bit */
+    low = top - (bits - 1);           /* place of the last kept bit */
     if (low < WIDE_UNIT - 125 - bits) /* the last place of subnormals is 2^(-125 - bits) */
         low = WIDE_UNIT - 125 - bits;
     for (i = top; i >= low; i--)
@@ -372,17 +374,20 @@ uint8_t fp4_rht_classify(const float x[16], uint16_t sign_mask, bool inverse)
 
 /* ---- rht-quantize ------------------------------------------------------------------------------------------------------------------------------ */
 
-static int check(const struct fp4_rht_params *p, const struct fp4_quantized *row, const struct fp4_quantized *col, struct fp4_error *err)
+static int check(const struct fp4_rht_params *p, const struct fp4_quantized *row, const struct fp4_quantized *col,
+                 struct fp4_error *err)
 {
     if (!col || !col->codes || !col->scales)
         return fp4_fail(err, FP4_EUSAGE, "rht-quantize needs codes and scales of the transformed output");
     if (p->rows % 16)
-        return fp4_fail(err, FP4_EUSAGE, "rht-quantize transforms groups of 16 tokens: rows must be a multiple of 16, not %zu", p->rows);
+        return fp4_fail(err, FP4_EUSAGE, "rht-quantize transforms groups of 16 tokens: rows must be a multiple of 16, not %zu",
+                        p->rows);
     if (row && p->cols % 2)
         return fp4_fail(err, FP4_EUSAGE, "the rowwise output packs two codes a byte: columns must be even, not %zu", p->cols);
     if (p->stochastic && p->stream == FP4_STREAM_RBITS && (!col->given_rbits || (row && !row->given_rbits)))
         return fp4_fail(err, FP4_EUSAGE, "stream rbits needs the random words as an input");
-    if (row && p->stochastic && (rht_stream_for(p, true) == FP4_STREAM_RHT_COL || rht_stream_for(p, true) == FP4_STREAM_RHT_FP4SM120))
+    if (row && p->stochastic &&
+        (rht_stream_for(p, true) == FP4_STREAM_RHT_COL || rht_stream_for(p, true) == FP4_STREAM_RHT_FP4SM120))
         return fp4_fail(err, FP4_ESUPPORT, "this kernel has no rowwise output");
     if (p->kernel == FP4_RHT_KERNEL_UNFUSED && !p->bf16_round_trip)
         return fp4_fail(err, FP4_ESUPPORT, "the unfused path always stores the transform as bf16");
@@ -420,8 +425,8 @@ static float transformed_amax(const struct fp4_rht_params *p, const struct fp4_c
     return acc;
 }
 
-static void direction_init(struct direction *d, const struct fp4_rht_params *p, const struct fp4_chain *chain, const struct fp4_quantized *out,
-                           bool transposed, bool both)
+static void direction_init(struct direction *d, const struct fp4_rht_params *p, const struct fp4_chain *chain,
+                           const struct fp4_quantized *out, bool transposed, bool both)
 {
     memset(d, 0, sizeof *d);
     d->chain = chain;
@@ -445,7 +450,8 @@ static void direction_init(struct direction *d, const struct fp4_rht_params *p, 
     d->rounds = p->philox_rounds ? p->philox_rounds : 10;
 }
 
-static void encode_plain(const struct fp4_rht_params *p, const struct fp4_chain *chain, const uint16_t *x, const struct fp4_quantized *row)
+static void encode_plain(const struct fp4_rht_params *p, const struct fp4_chain *chain, const uint16_t *x,
+                         const struct fp4_quantized *row)
 {
     struct direction d;
     float amax, v[16];
@@ -494,8 +500,8 @@ static void encode_transformed(const struct fp4_rht_params *p, const struct fp4_
         }
 }
 
-int fp4_rht_quantize(const struct fp4_rht_params *p, const uint16_t *x, const struct fp4_quantized *row, const struct fp4_quantized *col,
-                     const struct fp4_rht_stages *stages, struct fp4_error *err)
+int fp4_rht_quantize(const struct fp4_rht_params *p, const uint16_t *x, const struct fp4_quantized *row,
+                     const struct fp4_quantized *col, const struct fp4_rht_stages *stages, struct fp4_error *err)
 {
     struct fp4_chain chain = chain_rht(p);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fp4stream.h"
 
-struct fp4_stream_place fp4_stream_locate(enum fp4_stream stream, const struct fp4_stream_shape *shape, bool transposed, size_t r, size_t c)
+struct fp4_stream_place fp4_stream_locate(enum fp4_stream stream, const struct fp4_stream_shape *shape, bool transposed, size_t r,
+                                          size_t c)
 {
     return stream_locate(stream, shape, transposed, r, c);
 }

@@ -27,7 +27,8 @@ struct backend_row {
     /* Compiler, flags, device, driver: one line for provenance. */
     void (*describe)(char *text, size_t size);
     bool threads;
-    bool isolated; /* not trusted: available, run and describe are called in a worker process for each device (worker.h), each case is run
+    bool
+        isolated; /* not trusted: available, run and describe are called in a worker process for each device (worker.h), each case is run
                       twice over different poison, and a crash costs the case */
 };
 

@@ -4,7 +4,7 @@
 
 #include "backend.h"
 
-extern const struct backend_row backend_ref;                               /* ref_backend.c */
+extern const struct backend_row backend_ref;                                /* ref_backend.c */
 extern const struct backend_row backend_soft, backend_sm120, backend_sm100; /* cuda_backend.c */
 
 /* A case's knobs as parameters of the reference and of the kernels; seed, offset and rcp_table are left zero. */

@@ -154,7 +154,8 @@ static int run_sr_x8(const struct fp4_case *c, struct case_tensors *t, struct fp
                 if (scaled)
                     scaled_stage(scaled, 8 * at + k, bf16_to_f32(h[k]), s, narrow && model.rule != FP4_RS_FMA_FLOOR);
             }
-            codes8 = narrow ? fp4_sr_bf16x8_coef_bf16(model, h, bf16_at(coefficient, r), u32_at(rbits, 2 * at), u32_at(rbits, 2 * at + 1))
+            codes8 = narrow ? fp4_sr_bf16x8_coef_bf16(model, h, bf16_at(coefficient, r), u32_at(rbits, 2 * at),
+                                                      u32_at(rbits, 2 * at + 1))
                             : fp4_sr_bf16x8(model, h, s, u32_at(rbits, 2 * at), u32_at(rbits, 2 * at + 1));
             put_u16(codes, 2 * at, (uint16_t)codes8);
             put_u16(codes, 2 * at + 1, (uint16_t)(codes8 >> 16));
@@ -271,9 +272,9 @@ static int run_philox(const struct fp4_case *c, struct case_tensors *t, struct f
 static int run(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
 {
     static int (*const by_op[OP_COUNT])(const struct fp4_case *, struct case_tensors *, struct fp4_error *) = {
-        [OP_CVT_RN] = run_cvt_rn,         [OP_CVT_RS] = run_cvt_rs,         [OP_SR_BF16X4] = run_sr_x4, [OP_SR_FP32X4] = run_sr_x4,
-        [OP_SR_BF16X8] = run_sr_x8,       [OP_QUANTIZE] = run_quantize,     [OP_RHT_QUANTIZE] = run_rht, [OP_DEQUANTIZE] = run_dequantize,
-        [OP_SWIZZLE] = run_swizzle,       [OP_PHILOX] = run_philox,
+        [OP_CVT_RN] = run_cvt_rn,   [OP_CVT_RS] = run_cvt_rs,     [OP_SR_BF16X4] = run_sr_x4,  [OP_SR_FP32X4] = run_sr_x4,
+        [OP_SR_BF16X8] = run_sr_x8, [OP_QUANTIZE] = run_quantize, [OP_RHT_QUANTIZE] = run_rht, [OP_DEQUANTIZE] = run_dequantize,
+        [OP_SWIZZLE] = run_swizzle, [OP_PHILOX] = run_philox,
     };
     size_t i;
 

@@ -88,7 +88,8 @@ static int bench_ref(FILE *json, struct fp4_error *err)
             return -1;
         printf("%-52s %12.1f M\n", ref_cases[i], rate / 1e6);
         if (json)
-            fprintf(json, "%s{\"backend\":\"ref\",\"case\":\"%s\",\"elements_per_second\":%.0f}", i ? ",\n" : "", ref_cases[i], rate);
+            fprintf(json, "%s{\"backend\":\"ref\",\"case\":\"%s\",\"elements_per_second\":%.0f}", i ? ",\n" : "", ref_cases[i],
+                    rate);
     }
     return 0;
 }
@@ -101,10 +102,10 @@ static int bench_ref(FILE *json, struct fp4_error *err)
 struct measured {
     const char *kernel;
     size_t rows, cols;
-    double bytes;         /* read once plus written once */
-    double seconds;       /* median of a launch */
-    double copy_seconds;  /* median of a copy that moves as many */
-    double best, worst;   /* of the launches */
+    double bytes;        /* read once plus written once */
+    double seconds;      /* median of a launch */
+    double copy_seconds; /* median of a copy that moves as many */
+    double best, worst;  /* of the launches */
 };
 
 static int shape_from_text(const char *text, size_t *rows, size_t *cols, struct fp4_error *err)
@@ -234,14 +235,10 @@ static int run_dequantize(const struct bench *b, const struct set *s)
 }
 
 static const struct kernel_row kernels[] = {
-    { "quantize-rn-row", 2.5625, true, false, false, run_rn },
-    { "quantize-rn-col", 2.5625, false, true, false, run_rn_col },
-    { "quantize-rn-both", 3.125, true, true, false, run_rn_both },
-    { "quantize-sr-row", 2.5625, true, false, false, run_sr },
-    { "quantize-sr-both", 3.125, true, true, false, run_sr_both },
-    { "rht-rn", 2.5625, false, true, false, run_rht_rn },
-    { "rht-sr", 2.5625, false, true, false, run_rht_sr },
-    { "dequantize-bf16", 2.5625, true, false, true, run_dequantize },
+    { "quantize-rn-row", 2.5625, true, false, false, run_rn },     { "quantize-rn-col", 2.5625, false, true, false, run_rn_col },
+    { "quantize-rn-both", 3.125, true, true, false, run_rn_both }, { "quantize-sr-row", 2.5625, true, false, false, run_sr },
+    { "quantize-sr-both", 3.125, true, true, false, run_sr_both }, { "rht-rn", 2.5625, false, true, false, run_rht_rn },
+    { "rht-sr", 2.5625, false, true, false, run_rht_sr },          { "dequantize-bf16", 2.5625, true, false, true, run_dequantize },
 };
 #define KERNELS (sizeof kernels / sizeof kernels[0])
 
@@ -326,8 +323,8 @@ static int prepare(struct bench *b, struct fp4_error *err)
 }
 
 /* Median time of one launch: batches of launches between two events, each launch on the next set of buffers. row NULL: the copy. */
-static int time_launches(struct bench *b, const struct kernel_row *row, size_t copy_bytes, double *seconds, double *best, double *worst,
-                         struct fp4_error *err)
+static int time_launches(struct bench *b, const struct kernel_row *row, size_t copy_bytes, double *seconds, double *best,
+                         double *worst, struct fp4_error *err)
 {
     double times[256];
     size_t k, i, next = 0;
@@ -366,15 +363,16 @@ static bool wanted(const char *name)
 
 static void print_measured(const struct measured *m, const char *backend, FILE *json, bool *first)
 {
-    printf("%-18s %6zux%-6zu %10.1f %10.0f %10.0f %8.3f\n", m->kernel, m->rows, m->cols, m->seconds * 1e6, m->bytes / m->seconds / 1e9,
-           m->bytes / m->copy_seconds / 1e9, m->copy_seconds / m->seconds);
+    printf("%-18s %6zux%-6zu %10.1f %10.0f %10.0f %8.3f\n", m->kernel, m->rows, m->cols, m->seconds * 1e6,
+           m->bytes / m->seconds / 1e9, m->bytes / m->copy_seconds / 1e9, m->copy_seconds / m->seconds);
     if (json)
         fprintf(json,
                 "%s{\"backend\":\"%s\",\"kernel\":\"%s\",\"rows\":%zu,\"cols\":%zu,\"bytes\":%.0f,\"microseconds\":%.2f,"
-                "\"microseconds_best\":%.2f,\"microseconds_worst\":%.2f,\"gigabytes_per_second\":%.1f,\"copy_gigabytes_per_second\":%.1f,"
+                "\"microseconds_best\":%.2f,\"microseconds_worst\":%.2f,\"gigabytes_per_second\":%.1f,\"copy_gigabytes_per_"
+                "second\":%.1f,"
                 "\"ratio_to_copy\":%.4f}",
-                *first ? "" : ",\n", backend, m->kernel, m->rows, m->cols, m->bytes, m->seconds * 1e6, m->best * 1e6, m->worst * 1e6,
-                m->bytes / m->seconds / 1e9, m->bytes / m->copy_seconds / 1e9, m->copy_seconds / m->seconds);
+                *first ? "" : ",\n", backend, m->kernel, m->rows, m->cols, m->bytes, m->seconds * 1e6, m->best * 1e6,
+                m->worst * 1e6, m->bytes / m->seconds / 1e9, m->bytes / m->copy_seconds / 1e9, m->copy_seconds / m->seconds);
     *first = false;
 }
 
@@ -436,7 +434,8 @@ static int isa_of(const char *name, enum fp4k_isa *isa, struct fp4_error *err)
         return cuda_fail(err, error, "device");
     if (fp4k_supports(*isa, d.major, d.minor, reason, sizeof reason))
         return fp4_fail(err, FP4_ESUPPORT, "backend '%s' cannot run here: %s", name, reason);
-    printf("%s on %s, compute capability %d.%d, driver CUDA %d.%d\n", name, d.name, d.major, d.minor, d.driver / 1000, d.driver % 1000 / 10);
+    printf("%s on %s, compute capability %d.%d, driver CUDA %d.%d\n", name, d.name, d.major, d.minor, d.driver / 1000,
+           d.driver % 1000 / 10);
     return 0;
 }
 
@@ -504,7 +503,8 @@ static int bench_main(int argc, char **argv)
 }
 
 static struct option_row options[] = {
-    { "backend", 'b', OPT_STRING, "NAME", "ref (default: one CPU thread), soft, sm120 or sm100", "ref soft sm120 sm100", &opt.backend },
+    { "backend", 'b', OPT_STRING, "NAME", "ref (default: one CPU thread), soft, sm120 or sm100", "ref soft sm120 sm100",
+      &opt.backend },
     { "shape", 0, OPT_LIST, "ROWSxCOLS", "shape of the matrix, in multiples of 128 (default: four)", NULL, &opt.shapes },
     { "kernel", 0, OPT_LIST, "NAME", "only this kernel, e.g. quantize-rn-row", NULL, &opt.kernels },
     { "runs", 0, OPT_STRING, "N", "batches of 20 launches to take the median of (15)", NULL, &opt.runs },
@@ -520,8 +520,10 @@ struct command cmd_bench = {
     .examples = "  fp4check bench                               # the reference, elements a second\n"
                 "  fp4check bench --backend soft                # kernels without FP4 instructions, four shapes\n"
                 "  fp4check bench -b sm100 --shape 8192x8192 --kernel rht-sr --json b200.json\n",
-    .notes = "Bytes are what a kernel must read once plus what it must write once. The ratio is the copy's time over the kernel's: 1 means that\n"
-             "the kernel costs no more than moving its bytes. Inputs and outputs go round in buffers of 1 GiB and more, beyond the cache.",
+    .notes = "Bytes are what a kernel must read once plus what it must write once. The ratio is the copy's time over the kernel's: "
+             "1 means that\n"
+             "the kernel costs no more than moving its bytes. Inputs and outputs go round in buffers of 1 GiB and more, beyond the "
+             "cache.",
     .options = options,
     .run = bench_main,
 };

@@ -123,14 +123,17 @@ static int open_manifest(const char *golden_path, char *path, size_t size, struc
     const char *name = file_name(golden_path);
     size_t n = strlen(name);
 
-    if (n < 6 || strcmp(name + n - 5, ".json") != 0 || n >= sizeof m->rows->name || name[0] == '#' || strcspn(name, " \t\r\n\v\f") != n)
-        return fp4_fail(err, FP4_EUSAGE, "'%s': a golden's name ends in .json, has at most %zu characters, no blanks, and no # at its beginning",
+    if (n < 6 || strcmp(name + n - 5, ".json") != 0 || n >= sizeof m->rows->name || name[0] == '#' ||
+        strcspn(name, " \t\r\n\v\f") != n)
+        return fp4_fail(err, FP4_EUSAGE,
+                        "'%s': a golden's name ends in .json, has at most %zu characters, no blanks, and no # at its beginning",
                         name, sizeof m->rows->name - 1);
     snprintf(path, size, "%.*sMANIFEST", (int)(name - golden_path), golden_path);
     return manifest_read(path, true, m, err);
 }
 
-static int update_manifest(struct dump_file *fresh, const char *golden_path, const char *path, struct manifest *m, struct fp4_error *err)
+static int update_manifest(struct dump_file *fresh, const char *golden_path, const char *path, struct manifest *m,
+                           struct fp4_error *err)
 {
     const char *command = opt.command ? opt.command : dump_provenance_text(fresh, "command");
     struct manifest_row row;
@@ -168,8 +171,8 @@ static int check_fresh(struct dump_file *f, struct fp4_error *err)
             return -1;
         for (k = 0; k < c.result_count && status == 0; k++)
             if (c.results[k].status == DUMP_ERROR)
-                status = fp4_fail(err, FP4_EUSAGE, "%s: line %zu: backend '%s' failed on '%s': %s", dump_path(f), c.line, c.results[k].backend,
-                                  c.name, c.results[k].reason ? c.results[k].reason : "");
+                status = fp4_fail(err, FP4_EUSAGE, "%s: line %zu: backend '%s' failed on '%s': %s", dump_path(f), c.line,
+                                  c.results[k].backend, c.name, c.results[k].reason ? c.results[k].reason : "");
         dump_case_release(&c);
         if (status)
             return -1;
@@ -244,7 +247,8 @@ static int bless_main(int argc, char **argv)
 
 static struct option_row options[] = {
     { "reason", 'm', OPT_STRING, "TEXT", "why the golden changes; without it nothing is written", NULL, &opt.reason },
-    { "command", 0, OPT_STRING, "TEXT", "the command that made it, for the MANIFEST (default: what the dump says)", NULL, &opt.command },
+    { "command", 0, OPT_STRING, "TEXT", "the command that made it, for the MANIFEST (default: what the dump says)", NULL,
+      &opt.command },
     COMPARE_OPTIONS(opt.compare),
     { NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL },
 };
@@ -255,8 +259,9 @@ struct command cmd_bless = {
     .arguments = "NEW GOLDEN",
     .examples = "  fp4check bless new.json golden/ref-default.json                          # look only\n"
                 "  fp4check bless -m 'new ties construction' new.json golden/ref-default.json\n",
-    .notes = "The golden keeps neither host nor time; its line in the MANIFEST of its folder is renewed. With CI=true nothing is ever\n"
-             "written. Exit status: 0 nothing changes or the change was written, 1 it would change, 2 trouble.",
+    .notes =
+        "The golden keeps neither host nor time; its line in the MANIFEST of its folder is renewed. With CI=true nothing is ever\n"
+        "written. Exit status: 0 nothing changes or the change was written, 1 it would change, 2 trouble.",
     .options = options,
     .run = bless_main,
 };

@@ -197,9 +197,15 @@ static const struct {
     bool *flag;
     int (*list)(struct fp4_error *err);
 } lists[] = {
-    { "cases", &opt.cases, list_cases },       { "suites", &opt.suites, list_suites }, { "ops", &opt.ops, list_ops },
-    { "recipes", &opt.recipes, list_recipes }, { "knobs", &opt.knobs, list_knobs },    { "data", &opt.data, list_data },
-    { "rs-models", &opt.models, list_models }, { "backends", &opt.backends, list_backends }, { "coverage", &opt.coverage, list_coverage },
+    { "cases", &opt.cases, list_cases },
+    { "suites", &opt.suites, list_suites },
+    { "ops", &opt.ops, list_ops },
+    { "recipes", &opt.recipes, list_recipes },
+    { "knobs", &opt.knobs, list_knobs },
+    { "data", &opt.data, list_data },
+    { "rs-models", &opt.models, list_models },
+    { "backends", &opt.backends, list_backends },
+    { "coverage", &opt.coverage, list_coverage },
 };
 #define LISTS (sizeof lists / sizeof lists[0])
 

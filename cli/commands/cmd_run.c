@@ -21,23 +21,25 @@ static struct {
 
 #define WINDOW 64 /* finished lines that may wait for an earlier one */
 
-struct tally { size_t ok, skipped, error; };
+struct tally {
+    size_t ok, skipped, error;
+};
 
 struct run {
     struct case_list cases;
     const struct backend_row *backends[DUMP_RESULTS_MAX];
-    char unavailable[DUMP_RESULTS_MAX][sizeof ((struct fp4_error *)0)->msg]; /* empty: the backend runs */
+    char unavailable[DUMP_RESULTS_MAX][sizeof((struct fp4_error *)0)->msg]; /* empty: the backend runs */
     size_t backend_count;
     size_t keep;
     pthread_mutex_t lock;
     pthread_cond_t change;
     pthread_mutex_t serial; /* backends in this process that take one case at a time */
     size_t next, written, first;
-    size_t jobs;            /* threads */
-    size_t kept_errors;     /* cases that a resumed run took over and that had ended in an error */
-    char **lines;           /* of finished cases, by case */
+    size_t jobs;        /* threads */
+    size_t kept_errors; /* cases that a resumed run took over and that had ended in an error */
+    char **lines;       /* of finished cases, by case */
     struct tally tally[OP_COUNT][DUMP_RESULTS_MAX];
-    size_t broken;          /* backends that are here and failed their canary, or died of it */
+    size_t broken; /* backends that are here and failed their canary, or died of it */
     char first_error[640];
     bool stop;
 };
@@ -45,7 +47,8 @@ struct run {
 /* ---- one case -------------------------------------------------------------------------------------------------------------------------- */
 
 /* Runs backend b on inputs that *t shares with the other backends. */
-static void result_of(struct run *run, size_t b, const struct fp4_case *c, struct case_tensors *t, struct dump_result *r, struct fp4_error *err)
+static void result_of(struct run *run, size_t b, const struct fp4_case *c, struct case_tensors *t, struct dump_result *r,
+                      struct fp4_error *err)
 {
     const struct backend_row *row = run->backends[b];
     bool ok;
@@ -284,7 +287,8 @@ static int keep_line(const char *name, const char *text, void *arg)
     if (k->count < k->run->cases.count)
         case_name(&k->run->cases.items[k->count], wanted);
     if (strcmp(name, wanted) != 0)
-        return fp4_fail(&k->error, FP4_EFORMAT, "the partial dump has case '%s' where this run has '%s'; start afresh without --resume", name,
+        return fp4_fail(&k->error, FP4_EFORMAT,
+                        "the partial dump has case '%s' where this run has '%s'; start afresh without --resume", name,
                         wanted[0] ? wanted : "none");
     k->run->lines[k->count] = strdup(text);
     if (!k->run->lines[k->count])
@@ -352,8 +356,8 @@ static void print_tally(const struct run *run)
             const struct tally *t = &run->tally[op][b];
 
             if (t->ok + t->skipped + t->error)
-                printf("%-14s %-10s %8zu %8zu %8zu %8zu\n", fp4_ops[op].name, run->backends[b]->name, t->ok + t->skipped + t->error, t->ok,
-                       t->skipped, t->error);
+                printf("%-14s %-10s %8zu %8zu %8zu %8zu\n", fp4_ops[op].name, run->backends[b]->name, t->ok + t->skipped + t->error,
+                       t->ok, t->skipped, t->error);
         }
 }
 
@@ -423,9 +427,10 @@ static int finish_dump(struct run *run, struct dump_writer *w, struct fp4_error 
         if (dump_interrupt(w, err))
             return -1;
         if (strcmp(opt.output, "-") == 0)
-            return fp4_fail(err, FP4_EIO, "%s after %zu of %zu cases", term_interrupted ? "interrupted" : run->first_error, run->written,
-                            run->cases.count);
-        return fp4_fail(err, FP4_EIO, "%s after %zu of %zu cases; '%s.partial' holds them, and the same command with --resume goes on",
+            return fp4_fail(err, FP4_EIO, "%s after %zu of %zu cases", term_interrupted ? "interrupted" : run->first_error,
+                            run->written, run->cases.count);
+        return fp4_fail(err, FP4_EIO,
+                        "%s after %zu of %zu cases; '%s.partial' holds them, and the same command with --resume goes on",
                         term_interrupted ? "interrupted" : run->first_error, run->written, run->cases.count, opt.output);
     }
     return w ? dump_close(w, err) : 0;
@@ -585,11 +590,14 @@ struct command cmd_run = {
                 "  fp4check run --input model.safetensors:layer.0.weight -o weight.json\n"
                 "  fp4check run --backend soft --device 0,1 -o soft.json    # two GPUs share the cases\n"
                 "  fp4check run --suite full --shard 2/8 -o part2.json      # the second of eight machines\n",
-    .notes = "The dump holds digests of all inputs, outputs and stages, and the bytes of small outputs. It is written to FILE.partial and\n"
-             "renamed when it is whole; an interrupted run leaves FILE.partial, which --resume continues.\n"
-             "A case that crashes its kernel, hangs or writes where it must not costs that case: it is an error with the reason, and the next\n"
-             "one gets a fresh process.\n"
-             "Exit status: 0 every case ran, 1 a case ended in an error or a backend failed its canary, 2 trouble (or nothing ran).",
+    .notes =
+        "The dump holds digests of all inputs, outputs and stages, and the bytes of small outputs. It is written to FILE.partial "
+        "and\n"
+        "renamed when it is whole; an interrupted run leaves FILE.partial, which --resume continues.\n"
+        "A case that crashes its kernel, hangs or writes where it must not costs that case: it is an error with the reason, and "
+        "the next\n"
+        "one gets a fresh process.\n"
+        "Exit status: 0 every case ran, 1 a case ended in an error or a backend failed its canary, 2 trouble (or nothing ran).",
     .options = options,
     .run = run_main,
 };

@@ -20,7 +20,9 @@ static struct {
 #define COLUMNS 8 /* values a line: fits a terminal of 100 columns */
 #define WIDTH 10
 
-struct window { size_t r0, r1, c0, c1; };
+struct window {
+    size_t r0, r1, c0, c1;
+};
 
 /* ---- elements -------------------------------------------------------------------------------------------------------------------------- */
 
@@ -99,7 +101,10 @@ static void header_of(const struct tensor *t, const char *place)
     else
         snprintf(shape, sizeof shape, "[%zu]", t->dims[0]);
     printf("%s%s%s  %s %s %s  xxh3 %s%s\n", term_on(stdout, STYLE_BOLD), t->name, term_off(stdout),
-           t->role == TENSOR_INPUT ? "input" : t->role == TENSOR_OUTPUT ? "output" : "stage", fp4_dtype_name(t->dtype), shape, digest, place);
+           t->role == TENSOR_INPUT    ? "input"
+           : t->role == TENSOR_OUTPUT ? "output"
+                                      : "stage",
+           fp4_dtype_name(t->dtype), shape, digest, place);
 }
 
 static void show_tensor(const struct tensor *t, const struct window *w)
@@ -283,7 +288,8 @@ static int from_dump(const struct fp4_case *c, const char *name, struct case_ten
     else if (dump_case_read(f, (size_t)at, &d, err) == 0 && case_describe(c, t, err) == 0 && case_inputs(c, t, err) == 0) {
         r = opt.backend ? dump_case_result_find(&d, opt.backend) : d.result_count ? &d.results[0] : NULL;
         if (!r)
-            fp4_fail(err, FP4_EUSAGE, "%s: case '%s' has no result of backend '%s'", opt.dump, name, opt.backend ? opt.backend : "any");
+            fp4_fail(err, FP4_EUSAGE, "%s: case '%s' has no result of backend '%s'", opt.dump, name,
+                     opt.backend ? opt.backend : "any");
         else if (r->status != DUMP_OK)
             fp4_fail(err, FP4_EUSAGE, "%s: backend '%s' %s this case: %s", opt.dump, r->backend,
                      r->status == DUMP_SKIPPED ? "skipped" : "failed on", r->reason ? r->reason : "");
@@ -417,14 +423,17 @@ static int show_case(const char *text, struct fp4_error *err)
     int status = -1;
 
     memset(&t, 0, sizeof t);
-    if (workers_set(&opt.select, err) || inputs_registered(&opt.select, err) || window_option(opt.rows, "rows", &w.r0, &w.r1, err) ||
-        window_option(opt.cols, "cols", &w.c0, &w.c1, err) || case_parse(text, &c, err))
+    if (workers_set(&opt.select, err) || inputs_registered(&opt.select, err) ||
+        window_option(opt.rows, "rows", &w.r0, &w.r1, err) || window_option(opt.cols, "cols", &w.c0, &w.c1, err) ||
+        case_parse(text, &c, err))
         return -1;
     case_name(&c, name);
     if ((opt.dump ? from_dump(&c, name, &t, err) : compute(&c, &t, err)) == 0 && check_stage_names(&t, err) == 0 &&
         check_window(&t, &w, err) == 0) {
         printf("%s  (%s%s%s)\n", name, opt.dump ? opt.dump : "backend ", opt.dump && opt.backend ? ":" : "",
-               opt.backend ? opt.backend : opt.dump ? "" : "ref");
+               opt.backend ? opt.backend
+               : opt.dump  ? ""
+                           : "ref");
         show_all(&c, &t, &w);
         status = 0;
     }

@@ -47,7 +47,8 @@ static bool case_wanted(const char *name)
 
 /* ---- one case of one golden --------------------------------------------------------------------------------------------------------- */
 
-static int compute(const struct backend_row *b, const char *name, struct case_tensors *t, struct dump_case *view, struct fp4_error *err)
+static int compute(const struct backend_row *b, const char *name, struct case_tensors *t, struct dump_case *view,
+                   struct fp4_error *err)
 {
     struct fp4_error reason;
     struct fp4_case c;
@@ -127,7 +128,8 @@ static int verify_missing(struct diff_run *run, const struct dump_file *f, struc
     return status;
 }
 
-static int verify_pair(struct verify *v, struct dump_file *f, const char *golden_backend, const struct backend_row *b, struct fp4_error *err)
+static int verify_pair(struct verify *v, struct dump_file *f, const char *golden_backend, const struct backend_row *b,
+                       struct fp4_error *err)
 {
     struct diff_run *run = calloc(1, sizeof *run);
     struct diff_heading h;
@@ -142,12 +144,18 @@ static int verify_pair(struct verify *v, struct dump_file *f, const char *golden
     snprintf(golden_label, sizeof golden_label, "%s:%s", dump_path(f), golden_backend);
     snprintf(here_label, sizeof here_label, "here:%s", b->name);
     backend_describe(b, build, sizeof build);
-    h.a = (struct diff_heading_side){ .label = golden_label, .path = dump_path(f), .backend = golden_backend, .suite = dump_suite(f),
-                                      .tool = dump_provenance_text(f, "tool"), .os = dump_provenance_text(f, "os"),
-                                      .arch = dump_provenance_text(f, "arch"), .build = dump_provenance_build(f, golden_backend),
+    h.a = (struct diff_heading_side){ .label = golden_label,
+                                      .path = dump_path(f),
+                                      .backend = golden_backend,
+                                      .suite = dump_suite(f),
+                                      .tool = dump_provenance_text(f, "tool"),
+                                      .os = dump_provenance_text(f, "os"),
+                                      .arch = dump_provenance_text(f, "arch"),
+                                      .build = dump_provenance_build(f, golden_backend),
                                       .complete = dump_complete(f) };
-    h.b = (struct diff_heading_side){ .label = here_label, .path = "here", .backend = b->name, .tool = "fp4check " FP4_VERSION, .build = build,
-                                      .complete = true };
+    h.b = (struct diff_heading_side){
+        .label = here_label, .path = "here", .backend = b->name, .tool = "fp4check " FP4_VERSION, .build = build, .complete = true
+    };
     h.policy = &v->policy;
     status = diff_run_begin(run, &h, &v->policy, &v->sink, err);
     progress_start(&progress, golden_label, dump_count(f));
@@ -208,7 +216,8 @@ static int check_unlisted(const char *dir, const struct manifest *m, struct fp4_
         return fp4_fail(err, FP4_EIO, "cannot open '%s': %s", dir, strerror(errno));
     while (status == 0 && (e = readdir(d)))
         if (is_dump_name(e->d_name) && !manifest_find(m, e->d_name))
-            status = fp4_fail(err, FP4_EFORMAT, "%s: '%s' is not in the MANIFEST; goldens are made with `fp4check bless`", dir, e->d_name);
+            status = fp4_fail(err, FP4_EFORMAT, "%s: '%s' is not in the MANIFEST; goldens are made with `fp4check bless`", dir,
+                              e->d_name);
     closedir(d);
     return status;
 }
@@ -220,7 +229,8 @@ static int check_digest(const char *path, const struct manifest_row *row, struct
     if (file_digest(path, &d, err))
         return -1;
     if (!digest_equal(d, row->digest))
-        return fp4_fail(err, FP4_EFORMAT, "%s: its bytes are not those that the MANIFEST names; goldens change by `fp4check bless` only", path);
+        return fp4_fail(err, FP4_EFORMAT,
+                        "%s: its bytes are not those that the MANIFEST names; goldens change by `fp4check bless` only", path);
     return 0;
 }
 
@@ -320,7 +330,8 @@ static struct option_row options[] = {
     TIMEOUT_OPTION(opt.select),
     { "case", 'c', OPT_LIST, "GLOB", "only cases whose name matches", NULL, &opt.select.cases },
     { "op", 0, OPT_LIST, "OP", "only cases of this operation", "op", &opt.select.ops },
-    { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that cases named file-... were made from", "file", &opt.select.inputs },
+    { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that cases named file-... were made from", "file",
+      &opt.select.inputs },
     COMPARE_OPTIONS(opt.compare),
     { NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL },
 };
@@ -333,8 +344,10 @@ struct command cmd_verify = {
                 "  fp4check verify --backend ref golden/ref-smoke.json\n"
                 "  fp4check verify --op rht-quantize golden/\n"
                 "  fp4check verify --github --junit verify.xml golden/\n",
-    .notes = "Every backend of this machine is compared with every result in the dumps. Of a folder, the files that its MANIFEST lists are\n"
-             "read, and their bytes must be those that it names. A case that the dump's suite has today and the dump lacks is a difference.\n"
+    .notes = "Every backend of this machine is compared with every result in the dumps. Of a folder, the files that its MANIFEST "
+             "lists are\n"
+             "read, and their bytes must be those that it names. A case that the dump's suite has today and the dump lacks is a "
+             "difference.\n"
              "Exit status: 0 all equal, 1 something differs, 2 trouble.",
     .options = options,
     .run = verify_main,

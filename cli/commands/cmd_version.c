@@ -22,8 +22,8 @@ static int version_main(int argc, char **argv)
         backend_describe(fp4_backends[i], build, sizeof build);
         printf("backend %s: %s\n", fp4_backends[i]->name, build);
     }
-    printf("libraries: cJSON %s, xxHash %d.%d.%d, zstd %s\n", cJSON_Version(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE,
-           ZSTD_versionString());
+    printf("libraries: cJSON %s, xxHash %d.%d.%d, zstd %s\n", cJSON_Version(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR,
+           XXH_VERSION_RELEASE, ZSTD_versionString());
     return EXIT_PASS;
 }
 

@@ -77,8 +77,8 @@ static int cases_of_inputs(struct case_list *out, struct fp4_error *err)
 
             input_shape(i, &rows, &cols, &dtype);
             if (k == 0)
-                snprintf(name, sizeof name, "quantize/te/rn/1x16%s/%s/%s/%zux%zu/s0", rows % 2 ? "" : "/both", fp4_dtype_name(dtype),
-                         input_data_name(i), rows, cols);
+                snprintf(name, sizeof name, "quantize/te/rn/1x16%s/%s/%s/%zux%zu/s0", rows % 2 ? "" : "/both",
+                         fp4_dtype_name(dtype), input_data_name(i), rows, cols);
             else
                 snprintf(name, sizeof name, "rht-quantize/te/rn/bf16/%s/%zux%zu/s0", input_data_name(i), rows, cols);
             if (case_parse(name, &c, &reason)) {
@@ -180,7 +180,8 @@ int workers_set(const struct case_options *o, struct fp4_error *err)
 }
 
 /* All that belong here. Devices that somebody asked for and no backend can use are an error, with the first reason why. */
-static int backends_here(const struct case_options *o, const struct backend_row **out, size_t capacity, size_t *count, struct fp4_error *err)
+static int backends_here(const struct case_options *o, const struct backend_row **out, size_t capacity, size_t *count,
+                         struct fp4_error *err)
 {
     struct fp4_error reason, first;
     size_t i, on_device = 0;
@@ -206,7 +207,8 @@ static int backends_here(const struct case_options *o, const struct backend_row 
     return 0;
 }
 
-int backends_selected(const struct case_options *o, const struct backend_row **out, size_t capacity, size_t *count, struct fp4_error *err)
+int backends_selected(const struct case_options *o, const struct backend_row **out, size_t capacity, size_t *count,
+                      struct fp4_error *err)
 {
     size_t i, k;
 

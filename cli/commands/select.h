@@ -12,22 +12,34 @@ struct case_options {
 };
 
 /* Rows for an option table; o is a struct case_options variable. */
-#define CASE_OPTIONS(o)                                                                                                                    \
-    { "suite", 's', OPT_STRING, "NAME|FILE", "a suite (`fp4check list suites`) or a suite file ending in .json", "suite", &(o).suite },    \
-    { "case", 'c', OPT_LIST, "NAME|GLOB", "only cases that match; a full name needs no suite", NULL, &(o).cases },                        \
-    { "op", 0, OPT_LIST, "OP", "only cases of this operation", "op", &(o).ops },                                                           \
-    { "shard", 0, OPT_STRING, "I/N", "the I-th of N equal parts of the cases", NULL, &(o).shard },                                         \
-    { "seed", 0, OPT_STRING, "N", "added to the seed of every case of the suite", NULL, &(o).seed },                                       \
-    { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file: its tensors become data constructions", "file", &(o).inputs }
+#define CASE_OPTIONS(o)                                                                                                       \
+    {                                                                                                                         \
+        "suite", 's',       OPT_STRING, "NAME|FILE", "a suite (`fp4check list suites`) or a suite file ending in .json",      \
+        "suite", &(o).suite                                                                                                   \
+    },                                                                                                                        \
+        { "case", 'c', OPT_LIST, "NAME|GLOB", "only cases that match; a full name needs no suite", NULL, &(o).cases },        \
+        { "op", 0, OPT_LIST, "OP", "only cases of this operation", "op", &(o).ops },                                          \
+        { "shard", 0, OPT_STRING, "I/N", "the I-th of N equal parts of the cases", NULL, &(o).shard },                        \
+        { "seed", 0, OPT_STRING, "N", "added to the seed of every case of the suite", NULL, &(o).seed },                      \
+    {                                                                                                                         \
+        "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file: its tensors become data constructions", "file", &(o).inputs \
+    }
 
-#define BACKEND_OPTION(o)                                                                                                                  \
-    { "backend", 'b', OPT_LIST, "NAME", "backend to run; default: all that can run here", "backend", &(o).backends }
+#define BACKEND_OPTION(o)                                                                                            \
+    {                                                                                                                \
+        "backend", 'b', OPT_LIST, "NAME", "backend to run; default: all that can run here", "backend", &(o).backends \
+    }
 
-#define DEVICE_OPTION(o)                                                                                                                   \
-    { "device", 0, OPT_STRING, "LIST", "device, or devices of one kind that share the cases: 0,1 (0)", NULL, &(o).device }
+#define DEVICE_OPTION(o)                                                                                                   \
+    {                                                                                                                      \
+        "device", 0, OPT_STRING, "LIST", "device, or devices of one kind that share the cases: 0,1 (0)", NULL, &(o).device \
+    }
 
-#define TIMEOUT_OPTION(o)                                                                                                                  \
-    { "timeout", 0, OPT_STRING, "SECONDS", "seconds that a case may take on a device before it is given up (120)", NULL, &(o).timeout }
+#define TIMEOUT_OPTION(o)                                                                                                  \
+    {                                                                                                                      \
+        "timeout", 0, OPT_STRING, "SECONDS", "seconds that a case may take on a device before it is given up (120)", NULL, \
+            &(o).timeout                                                                                                   \
+    }
 
 /* Registers --input files, reads --shard and --seed, expands the cases. With --input and no --suite, --case or --op the cases are one
  * quantize case and one rht-quantize case (where the shape allows) for each tensor. */
@@ -39,7 +51,8 @@ int workers_set(const struct case_options *o, struct fp4_error *err);
 
 /* The backends asked for, or all that belong on this machine, one that is here but broken among them: who runs them says so. An error: the
  * name of a backend that does not exist; devices asked for by --device that no backend can use. */
-int backends_selected(const struct case_options *o, const struct backend_row **out, size_t capacity, size_t *count, struct fp4_error *err);
+int backends_selected(const struct case_options *o, const struct backend_row **out, size_t capacity, size_t *count,
+                      struct fp4_error *err);
 
 int u64_from_text(const char *text, uint64_t *out); /* decimal or 0x...; -1 when it is neither */
 /* UTC now, ISO 8601. */

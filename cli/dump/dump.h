@@ -43,7 +43,9 @@
 #define DUMP_RESULTS_MAX 16                /* backends a case */
 #define DUMP_ZSTD_ABOVE ((size_t)64 << 10) /* kept bytes above this size are packed with zstd */
 
-typedef struct { uint64_t hi, lo; } digest128; /* XXH3-128, canonical order */
+typedef struct {
+    uint64_t hi, lo;
+} digest128; /* XXH3-128, canonical order */
 
 digest128 digest_bytes(const void *data, size_t bytes);
 uint64_t digest64_bytes(const void *data, size_t bytes);
@@ -59,7 +61,9 @@ struct dump_provenance { /* all strings may be NULL (left out) */
     const char *os, *arch;
     const char *command; /* the command line */
     const char *reason;  /* goldens: why it was blessed */
-    struct { const char *backend, *build; } builds[DUMP_RESULTS_MAX];
+    struct {
+        const char *backend, *build;
+    } builds[DUMP_RESULTS_MAX];
     size_t build_count;
 };
 
@@ -74,18 +78,18 @@ struct dump_header {
 
 enum dump_status { DUMP_OK, DUMP_SKIPPED, DUMP_ERROR };
 
-struct dump_result {               /* what one backend made of one case */
+struct dump_result { /* what one backend made of one case */
     const char *backend;
     enum dump_status status;
-    const char *reason;            /* skipped and error */
-    const struct case_tensors *t;  /* ok: the outputs and stages that are written are recorded */
+    const char *reason;           /* skipped and error */
+    const struct case_tensors *t; /* ok: the outputs and stages that are written are recorded */
 };
 
 /* Renders the text of one case line, without newline or comma; caller frees. inputs may be NULL: none are recorded. keep: outputs of at
  * most this many bytes (and stages too when keep_stages) are kept as bytes; SIZE_MAX keeps all, 0 none. Bytes that would make the case
  * too long to be read are left out. Pure: may be called from any thread. NULL when out of memory. */
-char *dump_render_case(const char *name, const struct case_tensors *inputs, const struct dump_result *results, size_t count, size_t keep,
-                       bool keep_stages);
+char *dump_render_case(const char *name, const struct case_tensors *inputs, const struct dump_result *results, size_t count,
+                       size_t keep, bool keep_stages);
 
 /* Writes PATH.partial and renames it to PATH on success. path "-" is standard output; a device or pipe is written to directly. Each
  * append is on its way to the file when it returns, so a killed run loses at most the case it was writing. */
@@ -103,8 +107,8 @@ void dump_abort(struct dump_writer *w);
  * keep(name, text, arg) for each, after the case was checked like any other. Of the provenance only tool and builds must agree: time,
  * host and command may differ. keep stops by returning not 0. 0 and *found = 0 when there is no partial file, or none of its cases is
  * whole. */
-int dump_resume(const char *path, const struct dump_header *h, int (*keep)(const char *name, const char *text, void *arg), void *arg,
-                size_t *found, struct fp4_error *err);
+int dump_resume(const char *path, const struct dump_header *h, int (*keep)(const char *name, const char *text, void *arg),
+                void *arg, size_t *found, struct fp4_error *err);
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------ */
 
@@ -173,7 +177,7 @@ int json_check(const char *text, size_t size, unsigned max_depth, size_t *line, 
 
 /* Base64 (RFC 4648, with padding, no white space). */
 size_t base64_encoded_bytes(size_t bytes);
-void base64_encode(const uint8_t *data, size_t bytes, char *text);                       /* text gets a NUL */
+void base64_encode(const uint8_t *data, size_t bytes, char *text);                                 /* text gets a NUL */
 int base64_decode(const char *text, size_t length, uint8_t *data, size_t capacity, size_t *bytes); /* 0 or -1 */
 
 #endif

@@ -32,15 +32,15 @@ enum fp4_op {
     OP_COUNT
 };
 
-enum case_recipe { /* the recipe segment of a name; which ones an op has is in ops.c */
-    CR_PTX,        /* cvt-rn, cvt-rs */
-    CR_TE,
-    CR_TE_FAST,
-    CR_TE_REF,
-    CR_TORCHAO,
-    CR_FP4SM120,
-    CR_CURAND,     /* philox: offsets counted in words */
-    CR_COUNT
+enum case_recipe {         /* the recipe segment of a name; which ones an op has is in ops.c */
+                   CR_PTX, /* cvt-rn, cvt-rs */
+                   CR_TE,
+                   CR_TE_FAST,
+                   CR_TE_REF,
+                   CR_TORCHAO,
+                   CR_FP4SM120,
+                   CR_CURAND, /* philox: offsets counted in words */
+                   CR_COUNT
 };
 
 enum fp4_knob {
@@ -79,7 +79,7 @@ struct knob_row {
 extern const struct knob_row fp4_knobs[]; /* in name order; a knob may have several rows with disjoint ops */
 extern const size_t fp4_knob_rows;
 const struct knob_row *knob_find(enum fp4_knob knob, enum fp4_op op); /* NULL when the op does not have it */
-const char *knob_name(enum fp4_knob knob); /* "round", "block", ...: keys of a suite file */
+const char *knob_name(enum fp4_knob knob);                            /* "round", "block", ...: keys of a suite file */
 uint16_t knob_sign_mask(unsigned value); /* what a value of KNOB_SIGNS means: a mask for fp4_rht_params */
 unsigned knob_k_tile(unsigned value);    /* KNOB_KTILE: 0 = TE's table */
 unsigned knob_rounds(unsigned value);    /* KNOB_ROUNDS: 10 or 7 */
@@ -88,8 +88,8 @@ unsigned knob_bound(unsigned value);     /* KNOB_BOUND: 448 or 256 */
 struct op_row {
     enum fp4_op op;
     const char *name;
-    uint32_t recipes;   /* bit 1 << case_recipe */
-    uint32_t dtypes;    /* bit 1 << fp4_dtype: the dtype segment (input type; dequantize: output type) */
+    uint32_t recipes; /* bit 1 << case_recipe */
+    uint32_t dtypes;  /* bit 1 << fp4_dtype: the dtype segment (input type; dequantize: output type) */
     const char *help;
     const char *source; /* which section of docs/numerics.md */
 };
@@ -133,15 +133,15 @@ enum tensor_role { TENSOR_INPUT, TENSOR_OUTPUT, TENSOR_STAGE };
 struct tensor {
     char name[TENSOR_NAME_MAX]; /* "codes", "block-scale", "amax", ...; transposed direction: "codes.t", ... */
     enum tensor_role role;
-    enum fp4_dtype dtype;       /* E2M1: two a byte along the last dimension, which dims[] counts in elements */
-    unsigned ndim;              /* 1 or 2 */
+    enum fp4_dtype dtype; /* E2M1: two a byte along the last dimension, which dims[] counts in elements */
+    unsigned ndim;        /* 1 or 2 */
     size_t dims[2];
     size_t bytes;
-    uint8_t *data;              /* NULL until allocated; stages a backend cannot give stay NULL */
-    bool written;               /* set by a backend for outputs and stages that it produced */
+    uint8_t *data; /* NULL until allocated; stages a backend cannot give stay NULL */
+    bool written;  /* set by a backend for outputs and stages that it produced */
 };
 
-struct case_tensors {           /* in stage order: a diff names the first one that differs */
+struct case_tensors { /* in stage order: a diff names the first one that differs */
     struct tensor t[CASE_TENSORS_MAX];
     size_t count;
 };
@@ -159,10 +159,10 @@ struct data_row {
     /* Fills every input tensor of the case (allocated, dtype and dims set). Integers and exact scaling only: the same bytes on every
      * machine. */
     int (*generate)(const struct fp4_case *c, const struct data_row *row, struct case_tensors *t, struct fp4_error *err);
-    unsigned param;     /* free for the generator, so that one function can serve several rows */
-    bool gives_amax;    /* quantize, rht-quantize: the case has given-amax inputs, which generate fills */
-    uint32_t dtypes;    /* bit 1 << fp4_dtype: the dtypes it makes sense for; 0 = every dtype of the op */
-    unsigned given;     /* enum given_amax of data_make.h, when gives_amax */
+    unsigned param;  /* free for the generator, so that one function can serve several rows */
+    bool gives_amax; /* quantize, rht-quantize: the case has given-amax inputs, which generate fills */
+    uint32_t dtypes; /* bit 1 << fp4_dtype: the dtypes it makes sense for; 0 = every dtype of the op */
+    unsigned given;  /* enum given_amax of data_make.h, when gives_amax */
     /* For generate_values: the binary32 bits of element (r, c), before rounding to the case's dtype. */
     uint32_t (*value)(const struct maker *m, size_t r, size_t c);
 };
@@ -177,8 +177,8 @@ struct input_tensor;
 /* spec is FILE.safetensors[:TENSOR]; without TENSOR every f32, f16 and bf16 tensor of the file is registered. Returns how many. */
 int input_register(const char *spec, struct fp4_error *err);
 size_t input_count(void);
-const char *input_data_name(size_t i);    /* "file-0123456789abcdef" */
-const char *input_tensor_name(size_t i);  /* as in the file */
+const char *input_data_name(size_t i);   /* "file-0123456789abcdef" */
+const char *input_tensor_name(size_t i); /* as in the file */
 void input_shape(size_t i, size_t *rows, size_t *cols, enum fp4_dtype *dtype);
 void input_release_all(void);
 
@@ -236,13 +236,13 @@ struct suite_row {
 extern const struct suite_row fp4_suites[];
 extern const size_t fp4_suite_count;
 
-struct selection {              /* --suite, --case, --op, --shard, --seed */
-    const char *suite;          /* name, or a path that ends in .json; NULL: "default", or none if full names are given */
-    const char *const *globs;   /* NULL-ended; a full name without *, ? and [ selects a case of no suite too */
-    const char *const *ops;     /* NULL-ended op names */
-    unsigned shard, shards;     /* 1-based; 0, 0: all */
+struct selection {            /* --suite, --case, --op, --shard, --seed */
+    const char *suite;        /* name, or a path that ends in .json; NULL: "default", or none if full names are given */
+    const char *const *globs; /* NULL-ended; a full name without *, ? and [ selects a case of no suite too */
+    const char *const *ops;   /* NULL-ended op names */
+    unsigned shard, shards;   /* 1-based; 0, 0: all */
     bool has_seed;
-    uint64_t seed;              /* added to the seed of each case of a suite */
+    uint64_t seed; /* added to the seed of each case of a suite */
 };
 /* Expands a selection in a fixed order. An empty result is an error. */
 int suite_select(const struct selection *sel, struct case_list *out, struct fp4_error *err);

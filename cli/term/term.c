@@ -40,7 +40,7 @@ const char *term_off(FILE *f)
 }
 
 static pthread_mutex_t line = PTHREAD_MUTEX_INITIALIZER; /* threads write whole lines */
-static bool line_open; /* a progress line stands on stderr without a newline */
+static bool line_open;                                   /* a progress line stands on stderr without a newline */
 
 static void clear_line(void)
 {

@@ -29,7 +29,8 @@ struct isa_soft {
         return __byte_perm(__byte_perm(b[0], b[1], 0x0040), __byte_perm(b[2], b[3], 0x0040), 0x5410);
     }
 
-    static __device__ __forceinline__ uint32_t cvt_rs_e2m1x4(int rule, int map, float v0, float v1, float v2, float v3, uint32_t rbits)
+    static __device__ __forceinline__ uint32_t cvt_rs_e2m1x4(int rule, int map, float v0, float v1, float v2, float v3,
+                                                             uint32_t rbits)
     {
         return isa_rs_soft_x4(rule, map, v0, v1, v2, v3, rbits);
     }
