@@ -83,6 +83,15 @@ NVCC_FLAGS := -std=c++17 --fmad=false -O3 -Xcompiler -Wall -Ireference -Ikernels
 CUDA_SRC := $(if $(NVCC),$(sort $(wildcard kernels/*.cu)))
 CUDA_OBJ := $(CUDA_SRC:%.cu=$(BUILD)/obj/%.o)
 CUDA_LIBS := $(if $(NVCC),-L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lstdc++)
+# EMULATE=1: the kernels' source on the CPU, for tests (tests/emulate): blocks as fibers, no nvcc.
+EMULATE ?= 0
+ifeq ($(EMULATE),1)
+override NVCC :=
+CUDA_SRC := $(sort $(wildcard kernels/*.cu))
+CUDA_OBJ := $(CUDA_SRC:kernels/%.cu=$(BUILD)/obj/emulated/%.o) $(BUILD)/obj/emulated/emulate.o
+CUDA_LIBS := -lstdc++
+CLI_CFLAGS += -DFP4_HAVE_CUDA -Ikernels
+endif
 ifneq ($(NVCC),)
 CLI_CFLAGS += -DFP4_HAVE_CUDA -Ikernels
 endif
@@ -99,7 +108,7 @@ UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/obj/%.o)
 WEIGHTS := cli/matrix/weights/minilm-slice.safetensors.zst
 RCP_TABLE := cli/backends/data/rcp_approx_ftz_h200.i8.zst
 
-.PHONY: all demo demo-run test test-run check check-run unit conformance cli-tests fuzz fuzz-replay sanitize portability aarch64 oracle \
+.PHONY: all demo demo-run test test-run check check-run unit conformance cli-tests fuzz fuzz-replay sanitize portability aarch64 oracle emulate \
 	exhaustive sass sass-deps golden bench install dist clean deps ensure-deps ensure-test-deps help format lint print-nvcc
 
 all: $(BUILD)/fp4check ## build build/fp4check
@@ -126,6 +135,22 @@ $(BUILD)/obj/kernels/%.o: kernels/%.cu $(BUILD)/flags
 	$(SAY) NVCC $<
 	$(Q)$(NVCC) $(NVCC_FLAGS) -MD -MF $(@:.o=.d) -MP -c $< -o $@
 
+EMULATE_CXX = $(CXX) -std=c++17 -O1 -g -ffp-contract=off -w $(SAN_FLAGS) -DFP4_CUDA_ARCHS='"emulated"' -Itests/emulate/include \
+	-I$(BUILD)/emulated -Ireference -include cuda_runtime.h
+$(BUILD)/emulated/stamp: tests/emulate/prepare.py $(wildcard kernels/*.cu kernels/*.cuh kernels/*.h kernels/isa/*.cuh)
+	@mkdir -p $(@D)
+	$(Q)python3 tests/emulate/prepare.py kernels $(BUILD)/emulated && touch $@
+
+$(BUILD)/obj/emulated/emulate.o: tests/emulate/emulate.cpp tests/emulate/include/cuda_runtime.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SAY) CXX $<
+	$(Q)$(EMULATE_CXX) -c $< -o $@
+
+$(BUILD)/obj/emulated/%.o: $(BUILD)/emulated/stamp $(wildcard tests/emulate/include/*.h reference/*.h) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SAY) CXX $(BUILD)/emulated/$*.cpp
+	$(Q)$(EMULATE_CXX) -c $(BUILD)/emulated/$*.cpp -o $@
+
 # .incbin is not seen by -MMD
 $(BUILD)/obj/cli/matrix/embed.o: $(WEIGHTS)
 $(BUILD)/obj/cli/backends/rcp_data.o: $(RCP_TABLE)
@@ -145,7 +170,7 @@ $(BUILD)/libfp4check.a: $(LIB_OBJ) $(CUDA_OBJ)
 $(BUILD)/fp4check: $(BUILD)/obj/cli/main.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
-	$(if $(NVCC),@true,@echo 'built without CUDA: nvcc was not found (or CUDA=0); CPU backends only')
+	$(if $(NVCC)$(filter 1,$(EMULATE)),@true,@echo 'built without CUDA: nvcc was not found (or CUDA=0); CPU backends only')
 
 $(BUILD)/tests/unit: $(UNIT_OBJ) $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	@mkdir -p $(@D)
@@ -175,7 +200,7 @@ $(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tes
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
--include $(CUDA_OBJ:.o=.d) $(FAULTY_OBJ:.o=.d) $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d)
+-include $(if $(NVCC),$(CUDA_OBJ:.o=.d)) $(FAULTY_OBJ:.o=.d) $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d)
 
 # ---- the README's two commands --------------------------------------------------------------------------------------------------------
 
@@ -238,6 +263,10 @@ $(BUILD)/tests/oracle_%: tests/oracle/oracle_%.cpp $(BUILD)/libfp4ref.a
 	$(SAY) CXX $<
 	$(Q)$(CXX) -O2 -std=c++17 -ffp-contract=off -pthread -Ireference -I$(CUDA_HOME)/include -o $@ $< $(BUILD)/libfp4ref.a \
 		-L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 $(if $(findstring curand,$@),-lcurand) -lm
+
+emulate: ## the kernels' source run on the CPU and compared with the reference
+	$(Q)$(MAKE) --no-print-directory -j2 EMULATE=1 BUILD=build/emulate build/emulate/fp4check
+	$(Q)tests/emulate/compare.sh build/emulate/fp4check
 
 oracle: $(if $(NVCC),$(BUILD)/tests/oracle_cuda $(BUILD)/tests/oracle_curand) ## the CUDA toolkit's host conversions and generator as oracles
 ifeq ($(NVCC),)

@@ -292,7 +292,7 @@ extern "C" int fp4k_rht_quantize(enum fp4k_isa isa, const struct fp4_rht_params 
     if (error)
         return error;
     if (!given)
-        rht_amax_kernel < <<grid<4096 ? grid : 4096, 32 * WARPS, 0, s>>>(a, chain.nan_code_zero, (unsigned *)a.d.out.amax);
+        rht_amax_kernel<<<min(grid, 4096u), 32 * WARPS, 0, s>>>(a, chain.nan_code_zero, (unsigned *)a.d.out.amax);
     error = rht_fast(isa, p, &a, s);
     if (error != -1)
         return error;

@@ -24,7 +24,7 @@ if [ ! -e "$root/done" ]; then
     touch "$root/done"
 fi
 lib=$root/usr/lib/aarch64-linux-gnu
-make --no-print-directory CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar OPT="$opt" BUILD="$build" CUDA=0 \
+make --no-print-directory -j2 WERROR=0 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar OPT="$opt" BUILD="$build" CUDA=0 \
     DEP_CFLAGS="-I$root/usr/include" DEP_LIBS="-L$lib -lcjson -l:libxxhash.a -l:libzstd.a" LDFLAGS="-Wl,-rpath,$lib" \
     "$build/fp4check" "$build/tests/conformance"
 cat >"$build/run" <<EOF

@@ -27,6 +27,7 @@ part 'malformed dumps and fuzz corpus' $make fuzz-replay
 part 'golden dumps' $make golden
 part 'address and undefined-behaviour sanitizers' $make sanitize
 part 'the same bytes everywhere' tests/portability.sh
+part 'kernels emulated on the CPU' $make WERROR=0 emulate
 if [ -n "$($make -s print-nvcc)" ]; then
     part 'CUDA host conversions and cuRAND as oracles' $make oracle
 else

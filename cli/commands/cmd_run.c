@@ -40,7 +40,7 @@ struct run {
     char **lines;       /* of finished cases, by case */
     struct tally tally[OP_COUNT][DUMP_RESULTS_MAX];
     size_t broken; /* backends that are here and failed their canary, or died of it */
-    char first_error[640];
+    char first_error[1024];
     bool stop;
 };
 

@@ -85,7 +85,7 @@ for command in $commands; do
         bash -c "$line" >out 2>err </dev/null || status=$?
         if [[ $line =~ ^fp4check\ (run|verify|bench)\ (.*\ )?(-b|--backend)\ ([a-z0-9]+) ]] && grep -qx "${BASH_REMATCH[4]}" absent; then
             expect_status 2 # what has to run on a backend that is not here
-            expect_err "'${BASH_REMATCH[4]}' cannot run"
+            expect_err "'${BASH_REMATCH[4]}'" # and the reason why it cannot run
         else
             expect_status 0
         fi
