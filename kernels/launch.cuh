@@ -27,8 +27,8 @@ template <typename F> static unsigned strip_blocks(F kernel, int threads, unsign
     cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0);
     n = (waves * (unsigned)(sms * each) + strips - 1) / strips;
-    if (n > 1 && strips * n > waves * (unsigned)(sms * each) && strips * (n - 1) * 10 >= waves * (unsigned)(sms * each) * 9)
-        n--; /* full waves rather than a bit more */
+    if (waves == 1 && n > 1 && strips * n > (unsigned)(sms * each) && strips * (n - 1) * 10 >= (unsigned)(sms * each) * 9)
+        n--; /* one full wave rather than one and a bit */
     return n < tiles ? n : tiles;
 }
 
