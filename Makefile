@@ -298,6 +298,10 @@ $(BUILD)/fuzz_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/libfp4check.a $
 	$(SAY) LINK $@
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
+bench: $(BUILD)/fp4check ## time the reference, and the kernels where a GPU is
+	$(Q)$(BUILD)/fp4check bench
+	$(Q)if $(BUILD)/fp4check list backends | grep -q '^soft *runs here'; then $(BUILD)/fp4check bench -b soft; fi
+
 format: ## clang-format everything
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh')
 

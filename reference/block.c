@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "block.h"
 
+void direction_begin(struct direction *d, const struct fp4_chain *chain, const struct fp4_quantized *out, size_t rows, size_t cols,
+                     bool transposed)
+{
+    memset(d, 0, sizeof *d);
+    d->chain = chain;
+    d->out = out;
+    d->lines = transposed ? cols : rows;
+    d->packed = transposed ? rows : cols;
+    d->blocks = (d->packed + 15) / 16;
+    d->words = (d->packed + 3) / 4;
+    d->transposed = transposed;
+}
+
 void direction_set_amax(struct direction *d, size_t line, float amax)
 {
     d->globals = chain_globals_of(d->chain, amax, 2688.0f);

@@ -211,6 +211,9 @@ struct direction {
     uint32_t draw[4];
 };
 
+/* Sizes of a direction of an input [rows][cols]; everything else zero. */
+void direction_begin(struct direction *d, const struct fp4_chain *chain, const struct fp4_quantized *out, size_t rows, size_t cols,
+                     bool transposed);
 /* Writes amax and global-scale stages of a line (row-scaled) or of the tensor (line 0) and makes them current. */
 void direction_set_amax(struct direction *d, size_t line, float amax);
 /* Encodes up to 16 values of block b of a line whose block amax is known: scale byte, codes and stages. */

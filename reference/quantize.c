@@ -164,18 +164,11 @@ static void direction_init(struct direction *d, const struct fp4_quantize_params
                            const struct fp4_quantized *out, enum fp4_stream stream, const struct fp4_stream_shape *shape,
                            bool transposed)
 {
-    memset(d, 0, sizeof *d);
-    d->chain = chain;
-    d->out = out;
-    d->lines = transposed ? p->cols : p->rows;
-    d->packed = transposed ? p->rows : p->cols;
-    d->blocks = (d->packed + 15) / 16;
-    d->words = (d->packed + 3) / 4;
+    direction_begin(d, chain, out, p->rows, p->cols, transposed);
     d->stochastic = p->stochastic;
     d->rs = p->rs;
     d->stream = stream;
     d->shape = *shape;
-    d->transposed = transposed;
     d->seed = p->seed;
     d->offset = p->offset;
     d->rounds = p->philox_rounds ? p->philox_rounds : 10;

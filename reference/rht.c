@@ -428,18 +428,11 @@ static float transformed_amax(const struct fp4_rht_params *p, const struct fp4_c
 static void direction_init(struct direction *d, const struct fp4_rht_params *p, const struct fp4_chain *chain,
                            const struct fp4_quantized *out, bool transposed, bool both)
 {
-    memset(d, 0, sizeof *d);
-    d->chain = chain;
-    d->out = out;
-    d->lines = transposed ? p->cols : p->rows;
-    d->packed = transposed ? p->rows : p->cols;
-    d->blocks = (d->packed + 15) / 16;
-    d->words = (d->packed + 3) / 4;
+    direction_begin(d, chain, out, p->rows, p->cols, transposed);
     d->stochastic = p->stochastic;
     d->rs = p->rs;
     d->stream = rht_stream_for(p, transposed);
     d->shape = (struct fp4_stream_shape){ p->rows, p->cols, both, true, p->k_tile };
-    d->transposed = transposed;
     if (stream_is_quantizer(d->stream)) {
         /* Unfused: two calls of the ordinary quantizer, each of which sees a rowwise matrix of its own. */
         d->shape = (struct fp4_stream_shape){ d->lines, d->packed, true, false, 0 };
