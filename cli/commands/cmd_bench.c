@@ -522,8 +522,8 @@ struct command cmd_bench = {
                 "  fp4check bench -b sm100 --shape 8192x8192 --kernel rht-sr --json b200.json\n",
     .notes = "Bytes are what a kernel must read once plus what it must write once. The ratio is the copy's time over the kernel's: "
              "1 means that\n"
-             "the kernel costs no more than moving its bytes. Inputs and outputs go round in buffers of 1 GiB and more, beyond the "
-             "cache.",
+             "the kernel costs no more than moving its bytes. Inputs and outputs go round in up to "
+             "64 sets of buffers, beyond the cache.",
     .options = options,
     .run = bench_main,
 };
