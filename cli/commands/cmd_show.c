@@ -7,13 +7,14 @@
 #include "term.h"
 #include "worker.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct {
     struct case_options select;
-    const char *backend, *dump, *rows, *cols;
+    const char *backend, *dump, *rows, *cols, *raw;
     struct string_list stages;
 } opt;
 
@@ -414,6 +415,36 @@ static int compute(const struct fp4_case *c, struct case_tensors *t, struct fp4_
     return backend_run_case(b, c, t, err);
 }
 
+/* The bytes of one tensor as they are (little-endian, row-major, packed as docs/dump-format.md says), for a foreign kernel to read. */
+static int write_raw(struct case_tensors *t, struct fp4_error *err)
+{
+    const struct tensor *x = opt.stages.count == 1 ? tensor_find(t, opt.stages.items[0]) : NULL;
+    bool to_stdout = strcmp(opt.raw, "-") == 0;
+    FILE *out;
+    bool ok;
+
+    if (!x)
+        return fp4_fail(err, FP4_EUSAGE, "--raw writes one tensor: name it with --stage");
+    if (!x->data)
+        return fp4_fail(err, FP4_EUSAGE, "the bytes of '%s' are not at hand", x->name);
+    out = to_stdout ? stdout : fopen(opt.raw, "wb");
+    if (!out)
+        return fp4_fail(err, FP4_EIO, "cannot write '%s': %s", opt.raw, strerror(errno));
+    ok = fwrite(x->data, 1, x->bytes, out) == x->bytes && fflush(out) == 0;
+    if (!to_stdout)
+        ok = fclose(out) == 0 && ok;
+    return ok ? 0 : fp4_fail(err, FP4_EIO, "cannot write '%s': %s", opt.raw, strerror(errno));
+}
+
+static void print_case(const struct fp4_case *c, const char *name, struct case_tensors *t, const struct window *w)
+{
+    printf("%s  (%s%s%s)\n", name, opt.dump ? opt.dump : "backend ", opt.dump && opt.backend ? ":" : "",
+           opt.backend ? opt.backend
+           : opt.dump  ? ""
+                       : "ref");
+    show_all(c, t, w);
+}
+
 static int show_case(const char *text, struct fp4_error *err)
 {
     struct window w = { 0, 2, 0, 16 };
@@ -430,12 +461,11 @@ static int show_case(const char *text, struct fp4_error *err)
     case_name(&c, name);
     if ((opt.dump ? from_dump(&c, name, &t, err) : compute(&c, &t, err)) == 0 && check_stage_names(&t, err) == 0 &&
         check_window(&t, &w, err) == 0) {
-        printf("%s  (%s%s%s)\n", name, opt.dump ? opt.dump : "backend ", opt.dump && opt.backend ? ":" : "",
-               opt.backend ? opt.backend
-               : opt.dump  ? ""
-                           : "ref");
-        show_all(&c, &t, &w);
         status = 0;
+        if (opt.raw)
+            status = write_raw(&t, err);
+        else
+            print_case(&c, name, &t, &w);
     }
     case_release(&t);
     return status;
@@ -467,6 +497,7 @@ static struct option_row options[] = {
     { "rows", 'r', OPT_STRING, "A[:B]", "rows (lines of a transposed output) A up to but not including B (0:2)", NULL, &opt.rows },
     { "cols", 'k', OPT_STRING, "A[:B]", "columns, or packed positions (0:16)", NULL, &opt.cols },
     { "stage", 0, OPT_LIST, "NAME", "only this tensor, e.g. codes, block-scale, scaled, transformed.t", NULL, &opt.stages },
+    { "raw", 0, OPT_STRING, "FILE", "write the bytes of the one --stage to FILE (- is standard output) instead", "file", &opt.raw },
     { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that the case names by digest", "file", &opt.select.inputs },
     { NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL },
 };

@@ -86,3 +86,18 @@ trouble "no result of backend 'ref'" --dump b.json --backend ref $case
 trouble "nothere.json" --dump nothere.json $case
 dumps a.json error.json error $case 'CUDA error 700'
 trouble 'CUDA error 700' --dump error.json $case
+
+# the bytes of an input or an output, for a foreign kernel
+case=quantize/te/rn/1x16/bf16/ties/32x64/s0
+fp show --stage x --raw x.bin $case
+expect_status 0
+expect_equal "$(stat -c %s x.bin)" 4096 'bytes of x'
+fp show --stage codes --raw - $case
+expect_status 0
+expect_equal "$(stat -c %s out)" 1024 'bytes of codes on standard output'
+fp show --raw x.bin $case
+expect_status 2
+expect_err '--raw writes one tensor: name it with --stage'
+fp show --stage x --raw missing/x.bin $case
+expect_status 2
+expect_err "cannot write 'missing/x.bin'"
