@@ -8,7 +8,7 @@ fault oob "backend 'faulty-oob' wrote 200 bytes beyond the end of 'codes' \([0-9
 fault onebyte "backend 'faulty-onebyte' wrote 1 byte beyond the end of 'codes' \([0-9]+ bytes\), up to 1 past it"
 fault partial "backend 'faulty-partial' never wrote 1 of the [0-9]+ bytes of 'codes', first byte [0-9]+"
 fault silent "backend 'faulty-silent' never wrote '[a-z-]+': its [0-9]+ bytes are still the poison 0xca"
-fault random "two runs of backend 'faulty-random' differ in 1 of the [0-9]+ bytes of 'codes', first in byte 5: not deterministic"
+fault random "two runs of backend 'faulty-random' differ in 1 of the [0-9]+ bytes of 'codes', first in byte 5: not deterministic, or another function without stages"
 fault hang "backend 'faulty-hang' gave no answer within 1 s: its process was killed" --timeout 1
 fault trap "the process of backend 'faulty-trap' died of signal 4 \(Illegal instruction\)"
 fault abort "the process of backend 'faulty-abort' died of signal 6 \(Aborted\)"
