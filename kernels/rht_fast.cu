@@ -19,12 +19,13 @@
 #define MIN_BLOCKS (FP4_RHT_VARIANT == 0 ? 3 : 4)
 #else
 #define TOKENS 64
-#define STAGES 3
-#define MIN_BLOCKS (FP4_RHT_VARIANT == 2 ? 6 : 8)
+#define STAGES (FP4_RHT_VARIANT == 2 ? 3 : 2)
+#define MIN_BLOCKS (FP4_RHT_VARIANT == 2 ? 7 : 8)
 #endif
 #define FEATURES 64
 #define THREADS (TOKENS / 64 * FEATURES / 16 * 32)
 #define PITCH 72 /* bf16 a token row: 144 bytes */
+#define TILE (TOKENS * PITCH)
 
 /* RHT 3.1 and 3.2 for the transposed output, in 32-bit arithmetic. */
 __device__ __forceinline__ void rht_words(const struct direction_args &d, uint32_t f, uint32_t g, uint32_t k_col, uint32_t words[4])
@@ -45,22 +46,44 @@ __device__ __forceinline__ void rht_words(const struct direction_args &d, uint32
     draw_words(d, subsequence, call, words);
 }
 
-/* The tokens of a tile from *from on; line: bytes of a token. */
-__device__ __forceinline__ void tile_fetch(uint16_t *in, const char *from, size_t line)
+/* This thread's part of a tile, 16 bytes of every THREADS / 8th token; line: bytes of a token. */
+__device__ __forceinline__ void tile_fetch(uint16_t *to, const char *from, size_t line)
 {
-    uint32_t t = threadIdx.x / 8, c = threadIdx.x % 8;
-    const char *at = from + t * line + 16 * c;
-
 #pragma unroll
-    for (uint32_t i = 0; i < TOKENS * FEATURES / 8 / THREADS; i++, at += THREADS / 8 * line)
-        isa_cp_async16(in + (t + THREADS / 8 * i) * PITCH + 8 * c, at);
+    for (uint32_t i = 0; i < TOKENS * FEATURES / 8 / THREADS; i++, from += THREADS / 8 * line)
+        isa_cp_async16(to + THREADS / 8 * i * PITCH, from);
+    isa_cp_async_commit();
 }
 
 /* Where a warp keeps the 16 sums of feature f and 16-token group g: one of its 64 token rows. Neither the four lanes of each of four features
  * that write a group nor the eight that read four groups of two features meet a bank twice. */
 __device__ __forceinline__ uint32_t sums_row(uint32_t f, uint32_t g)
 {
-    return 2 * ((f + g / 2 * 2) % 16) + g % 2 + g / 2 * 32;
+    return 2 * (f ^ (g / 2 * 2)) + g % 2 + g / 2 * 32;
+}
+
+/* The sums of a lane: features f (i = 0) and f + 8 (i = 1) of its group; from: the place of the first. */
+__device__ __forceinline__ struct block16 sums_block(const uint16_t *from, uint32_t i)
+{
+    const uint4 *sum = (const uint4 *)(from + i * (sums_row(8, 0) * PITCH));
+
+    return block16_of(sum[0], sum[1]);
+}
+
+template <bool TIES>
+__device__ __forceinline__ bool encode_sums_fast(const struct direction_args &d, const struct chain_globals &g,
+                                                 const struct element_scales &es, const uint16_t *from, size_t at)
+{
+    bool good = true;
+
+#pragma unroll
+    for (uint32_t i = 0; i < 2; i++) {
+        struct block16 v = sums_block(from, i);
+        size_t place = at + 8 * i * d.blocks;
+
+        good &= encode16_fast<TIES>(v.x, g, es, v.max, (uint2 *)d.out.codes + place, d.out.scales + place);
+    }
+    return good;
 }
 
 /* A block walks down one strip of 64 features, fetching the next STAGES - 1 tiles while it works on one. The one barrier of a turn says both that
@@ -69,7 +92,7 @@ template <typename ISA, bool SR, bool KEEP_NAN>
 __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(struct rht_args a, uint32_t k_col)
 {
     if constexpr (ISA::available) {
-        __shared__ __align__(16) uint16_t buffer[STAGES][TOKENS * PITCH];
+        __shared__ __align__(16) uint16_t buffer[STAGES * TILE];
         __shared__ struct element_scales es;
         const struct direction_args &d = a.d;
         struct chain_globals gl = chain_globals_of(&d.chain, d.out.amax[0], 2688.0f);
@@ -77,37 +100,42 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(
                  feature0 = blockIdx.x * FEATURES + warp % 4 * 16;
         uint32_t t = blockIdx.y, turn = 0, g = lane % 4, f = lane / 4, b[2][2];
         size_t line = 2 * a.cols, step = (size_t)gridDim.y * TOKENS * line;
-        size_t place = (size_t)(feature0 + f) * d.blocks + warp / 4 * 4 + g;
-        const char *from = (const char *)a.x + (size_t)t * TOKENS * line + 2 * FEATURES * blockIdx.x;
+        size_t at = (size_t)(feature0 + f) * d.blocks + t * (TOKENS / 16) + warp / 4 * 4 + g;
+        const char *from = (const char *)a.x + (size_t)(t * TOKENS + threadIdx.x / 8) * line + 2 * FEATURES * blockIdx.x +
+                           threadIdx.x % 8 * 16;
         uint32_t corner = warp / 4 * 64 * PITCH + warp % 4 * 16; /* of the warp's part of a tile */
-        uint32_t in_at = corner + (lane % 8 + (lane >= 16 ? 8 : 0)) * PITCH + lane / 8 % 2 * 8;
-        bool ties;
+        uint16_t *fetched = buffer + threadIdx.x / 8 * PITCH + threadIdx.x % 8 * 8;
+        const uint16_t *in = buffer + corner + (lane % 8 + (lane >= 16 ? 8 : 0)) * PITCH + lane / 8 % 2 * 8;
+        uint16_t *out = buffer + corner + lane % 4 * 4;
+        const uint16_t *sums_in = buffer + corner + sums_row(f, g) * PITCH;
+        bool ties, good;
 
 #pragma unroll
         for (uint32_t s = 0; s < STAGES - 1; s++, from += step) {
             if (t + s * gridDim.y < tiles)
-                tile_fetch(buffer[s], from, line);
-            isa_cp_async_commit();
+                tile_fetch(fetched + s * TILE, from, line);
+            else
+                isa_cp_async_commit();
         }
         rht_fragment(b[0], lane, 0, a.mask, a.inverse);
         rht_fragment(b[1], lane, 2, a.mask, a.inverse);
         ties = __syncthreads_or(element_scales_fill<ISA, SR, KEEP_NAN>(&es, gl));
         for (; t < tiles; t += gridDim.y, turn = turn + 1 == STAGES ? 0 : turn + 1, from += step) {
-            uint16_t *shared = buffer[turn];
+            uint32_t here = turn * TILE;
             uint2 sums[4][2];
-            size_t at = place + (size_t)t * (TOKENS / 16);
 
             isa_cp_async_wait<STAGES - 2>();
             __syncthreads();
             if (t + (STAGES - 1) * gridDim.y < tiles)
-                tile_fetch(buffer[turn ? turn - 1 : STAGES - 1], from, line);
-            isa_cp_async_commit();
+                tile_fetch(fetched + (turn ? here - TILE : (STAGES - 1) * TILE), from, line);
+            else
+                isa_cp_async_commit();
 #pragma unroll
             for (uint32_t k = 0; k < 4; k++) {
                 uint32_t x[4];
                 float d0[4], d1[4];
 
-                isa_ldmatrix_x4_trans(x, shared + in_at + 16 * k * PITCH);
+                isa_ldmatrix_x4_trans(x, in + here + 16 * k * PITCH);
                 isa_mma_bf16(d0, x, b[0]);
                 isa_mma_bf16(d1, x, b[1]);
 #pragma unroll
@@ -117,22 +145,26 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(
             __syncwarp(); /* the warp's part of the tile has been read */
 #pragma unroll
             for (uint32_t k = 0; k < 8; k++)
-                *(uint2 *)(shared + corner + sums_row(lane / 4 + k % 2 * 8, k / 2) * PITCH + lane % 4 * 4) = sums[k / 2][k % 2];
+                *(uint2 *)(out + here + sums_row(lane / 4 + k % 2 * 8, k / 2) * PITCH) = sums[k / 2][k % 2];
             __syncwarp();
-#pragma unroll
-            for (uint32_t i = 0; i < 2; i++, at += 8 * d.blocks) {
-                const uint4 *sum = (const uint4 *)(shared + corner + sums_row(f + 8 * i, g) * PITCH);
-                uint4 low = sum[0], high = sum[1];
-                const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
-                uint32_t words[4] = { 0, 0, 0, 0 };
-                float v[16];
+            good = false;
+            if constexpr (by_multiplier<ISA, SR>)
+                good = ties ? encode_sums_fast<true>(d, gl, es, sums_in + here, at)
+                            : encode_sums_fast<false>(d, gl, es, sums_in + here, at);
+            if (!good) {
+#pragma unroll(by_multiplier<ISA, SR> ? 1 : 2)
+                for (uint32_t i = 0; i < 2; i++) {
+                    struct block16 v = sums_block(sums_in + here, i);
+                    size_t place = at + 8 * i * d.blocks;
+                    uint32_t words[4] = { 0, 0, 0, 0 };
 
-                if (SR)
-                    rht_words(d, feature0 + f + 8 * i, t * (TOKENS / 16) + warp / 4 * 4 + g, k_col, words);
-                widen16(w, v);
-                ((uint2 *)d.out.codes)[at] = encode16<ISA, SR, KEEP_NAN>(v, gl, es, ties, abs_max16(w), FP4_RS_TRUNC, (int)d.rs.map,
-                                                                         words, d.out.scales + at);
+                    if (SR)
+                        rht_words(d, feature0 + f + 8 * i, t * (TOKENS / 16) + warp / 4 * 4 + g, k_col, words);
+                    ((uint2 *)d.out.codes)[place] = encode16<ISA, SR, KEEP_NAN>(v.x, gl, es, v.max, FP4_RS_TRUNC, (int)d.rs.map,
+                                                                                words, d.out.scales + place);
+                }
             }
+            at += gridDim.y * (TOKENS / 16);
         }
     }
 }

@@ -47,6 +47,15 @@ __device__ __forceinline__ uint32_t isa_abs_max_nan_bf16x2(uint32_t a, uint32_t 
 #endif
 }
 
+/* lop3.b32 (PTX 4.3, sm_50): a where mask has a one, b where it has a zero. */
+__device__ __forceinline__ uint32_t isa_select_bits(uint32_t mask, uint32_t a, uint32_t b)
+{
+    uint32_t r;
+
+    asm("lop3.b32 %0, %1, %2, %3, 0xCA;" : "=r"(r) : "r"(mask), "r"(a), "r"(b));
+    return r;
+}
+
 /* min.NaN.f32 (PTX 7.0, sm_80): a NaN operand gives 7FFFFFFF. */
 __device__ __forceinline__ float isa_min_nan(float a, float b)
 {

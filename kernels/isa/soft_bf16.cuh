@@ -49,6 +49,7 @@ __device__ __forceinline__ float isa_bf16_multiplier(float e)
 
     if (!(e >= 0x1p-100f && e <= fp4a_float(FP4_FLT_MAX)))
         return __uint_as_float(0x7F800000u);
+#pragma unroll 1
     for (uint32_t less = 0; less < 4; less++)
         if (isa_bf16_equal(s, __uint_as_float(one - less), x))
             return fp4a_mul(__uint_as_float(bits - less), 0x1p-14f);
@@ -68,11 +69,10 @@ __device__ __forceinline__ uint32_t isa_upper_bytes(uint32_t a, uint32_t b)
 /* Eight codes from two such words, values 0, 2, 4, 6 in even and 1, 3, 5, 7 in odd; half: what is added to each iiix. */
 __device__ __forceinline__ uint32_t isa_pack_bytes(uint32_t even, uint32_t odd, uint32_t half)
 {
-    uint32_t e = even * 8u + half * 8u, o = odd * 8u + half * 8u;
+    uint32_t e = isa_select_bits(0x80808080u, even, even * 8u + half * 8u);
+    uint32_t o = isa_select_bits(0x80808080u, odd, odd * 8u + half * 8u);
 
-    e = (e & 0x7F7F7F7Fu) | (even & 0x80808080u);
-    o = (o & 0x7F7F7F7Fu) | (odd & 0x80808080u);
-    return (o & 0xF0F0F0F0u) | (e >> 4 & 0x0F0F0F0Fu);
+    return isa_select_bits(0xF0F0F0F0u, o, e >> 4);
 }
 
 /* Codes of x * e, |x * m| < 7 * 2^-14. m of the plain kind. */

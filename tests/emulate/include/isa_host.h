@@ -51,6 +51,11 @@ static inline uint32_t isa_abs_max_nan_bf16x2(uint32_t a, uint32_t b)
     });
 }
 
+static inline uint32_t isa_select_bits(uint32_t mask, uint32_t a, uint32_t b)
+{
+    return (a & mask) | (b & ~mask);
+}
+
 static inline float isa_min_nan(float a, float b)
 {
     return a != a || b != b ? __uint_as_float(0x7FFFFFFFu) : a < b ? a : b;
