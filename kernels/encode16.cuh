@@ -111,7 +111,7 @@ __device__ __forceinline__ bool encode16_fast(const float x[16], const struct ch
     *scale = (uint8_t)byte;
     *codes = TIES ? make_uint2(isa_mul_rn_bf16x8_ties(x, m), isa_mul_rn_bf16x8_ties(x + 8, m))
                   : make_uint2(isa_mul_rn_bf16x8(x, m), isa_mul_rn_bf16x8(x + 8, m));
-    return fp4a_mul(amax, fabsf(m)) < 0x1.cp-12f; /* 7 * 2^-14; a NaN or Inf in either is not */
+    return fp4a_mul(amax, fabsf(m)) < ISA_BF16_LIMIT;
 }
 
 __device__ __forceinline__ void widen16(const uint32_t w[8], float x[16])

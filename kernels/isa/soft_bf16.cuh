@@ -19,6 +19,9 @@
 
 #include "common.cuh"
 
+/* Products with a multiplier are for magnitudes below this: 7 * 2^-14. A NaN or Inf in either is none of them. */
+#define ISA_BF16_LIMIT 0x1.cp-12f
+
 /* The bf16 significand that can bring a product with significand e, in [1, 2), to a midpoint's, s; |x * e / s - 1| < 2^-20 for no other. */
 __device__ __forceinline__ float isa_bf16_meeting(float s, float reciprocal)
 {
@@ -75,7 +78,7 @@ __device__ __forceinline__ uint32_t isa_pack_bytes(uint32_t even, uint32_t odd, 
     return isa_select_bits(0xF0F0F0F0u, o, e >> 4);
 }
 
-/* Codes of x * e, |x * m| < 7 * 2^-14. m of the plain kind. */
+/* Codes of x * e, |x * m| < ISA_BF16_LIMIT. m of the plain kind. */
 __device__ __forceinline__ uint32_t isa_mul_rn_bf16x8(const float x[8], float m)
 {
     uint32_t h[4];
