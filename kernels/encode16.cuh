@@ -98,28 +98,34 @@ __device__ __forceinline__ uint2 encode16(const float x[16], const struct chain_
 /* Whether a layer rounds to nearest with multipliers. */
 template <typename ISA, bool SR> constexpr bool by_multiplier = !SR && !ISA::native_rn;
 
-/* encode16 for nearly all blocks in a few instructions. false: what it stored is void, and encode16 is to be asked. TIES: the table has
+/* encode16 for nearly all blocks in a few instructions; x may come from isa_upper_bf16. false: what it stored is void, and encode16 is to be asked. TIES: the table has
  * multipliers of that kind. */
 template <bool TIES>
 __device__ __forceinline__ bool encode16_fast(const float x[16], const struct chain_globals &g, const struct element_scales &t,
                                               uint32_t max, uint2 *codes, uint8_t *scale)
 {
     float amax = __uint_as_float(max << 16 & 0x7FFFFFFFu);
-    uint32_t byte = isa_cvt_rn_e4m3(fp4a_mul(amax, g.mult));
+    uint32_t byte = isa_cvt_rn_e4m3(fp4a_mul(amax, g.mult)), odd;
     float m = t.m[byte & 127u];
 
     *scale = (uint8_t)byte;
-    *codes = TIES ? make_uint2(isa_mul_rn_bf16x8_ties(x, m), isa_mul_rn_bf16x8_ties(x + 8, m))
-                  : make_uint2(isa_mul_rn_bf16x8(x, m), isa_mul_rn_bf16x8(x + 8, m));
+    odd = TIES ? isa_bf16_odd(m) : 0;
+    *codes = make_uint2(isa_mul_rn_bf16x8<TIES>(x, m, odd), isa_mul_rn_bf16x8<TIES>(x + 8, m, odd));
     return fp4a_mul(amax, fabsf(m)) < ISA_BF16_LIMIT;
 }
 
-__device__ __forceinline__ void widen16(const uint32_t w[8], float x[16])
+/* The upper half of a pair; FAST: see isa_upper_bf16. */
+template <bool FAST> __device__ __forceinline__ float widen_upper(uint32_t pair)
+{
+    return FAST ? isa_upper_bf16(pair) : __uint_as_float(pair & 0xFFFF0000u);
+}
+
+template <bool FAST> __device__ __forceinline__ void widen16(const uint32_t w[8], float x[16])
 {
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         x[2 * i] = __uint_as_float(w[i] << 16);
-        x[2 * i + 1] = __uint_as_float(w[i] & 0xFFFF0000u);
+        x[2 * i + 1] = widen_upper<FAST>(w[i]);
     }
 }
 
@@ -129,13 +135,13 @@ struct block16 {
     float x[16];
 };
 
-__device__ __forceinline__ struct block16 block16_of(const uint4 &low, const uint4 &high)
+template <bool FAST> __device__ __forceinline__ struct block16 block16_of(const uint4 &low, const uint4 &high)
 {
     const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
     struct block16 b;
 
     b.max = abs_max16(w);
-    widen16(w, b.x);
+    widen16<FAST>(w, b.x);
     return b;
 }
 

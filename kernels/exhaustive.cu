@@ -74,8 +74,8 @@ template <typename ISA> __device__ __forceinline__ void codes_of_eight(const flo
         if (!(fp4a_mul(fabsf(v), fabsf(m)) < ISA_BF16_LIMIT))
             return;
         want[turn] = fp4x_to_e2m1(__float_as_uint(fp4a_mul(v, e)));
-        all = isa_mul_rn_bf16x8_ties(eight, m);
-        if (m > 0.0f && isa_mul_rn_bf16x8(eight, m) != all)
+        all = isa_mul_rn_bf16x8<true>(eight, m, isa_bf16_odd(m));
+        if (m > 0.0f && isa_mul_rn_bf16x8<false>(eight, m, 0) != all)
             all = ~all; /* no kind may give another code */
         got[turn] = nibble_of(all, 0);
 #pragma unroll

@@ -8,26 +8,23 @@
  */
 #include "encode16.cuh"
 #include "quantize_fast.cuh"
+#include "tile_queue.cuh"
 
 #ifndef FP4_BOTH_VARIANT
 #define FP4_BOTH_VARIANT 0
 #endif
 #define ROW_THREADS 256
-#if FP4_BOTH_VARIANT < 2
-#define TILE_ROWS 128
-#define STAGES 2
-#define MIN_BLOCKS (FP4_BOTH_VARIANT == 0 ? 3 : 4)
-#else
-#define TILE_ROWS 64
-#define STAGES (FP4_BOTH_VARIANT == 2 ? 3 : 2)
-#define MIN_BLOCKS (FP4_BOTH_VARIANT == 2 ? 7 : 8)
-#endif
-#define TILE_COLS 64
+#define TILE_ROWS (FP4_BOTH_VARIANT < 2 ? 128 : 64)
+#define TILE_COLS (FP4_BOTH_VARIANT == 3 ? 128 : 64)
+#define MIN_BLOCKS (1024 / THREADS)
 #define GROUPS (TILE_ROWS / 16)
 #define THREADS (TILE_COLS / 2 * GROUPS)
 #define PITCH (TILE_COLS / 2 + 4) /* words a row: neighbouring rows start in different banks */
 #define SKEW (32 / GROUPS)        /* words between 16-row groups: the groups of a column start in different banks */
 #define TILE_WORDS (TILE_ROWS * PITCH + GROUPS * SKEW)
+/* From a thread's first rowwise block to its second. */
+#define NEXT_ROW (TILE_COLS == 64 ? TILE_ROWS / 2 : 0)
+#define NEXT_BLOCK (TILE_COLS == 64 ? 0 : 4)
 
 /* ---- random words of the tuned kernel (TE 5.3), in 32-bit arithmetic ---------------------------------------------------------------------- */
 
@@ -87,11 +84,15 @@ __global__ void __launch_bounds__(ROW_THREADS) quantize_rows_kernel(struct direc
             return;
         for (uint32_t r = blockIdx.y; r < d.lines; r += gridDim.y) {
             uint32_t at = r * blocks + b;
-            struct block16 v = block16_of(__ldg(x + 2 * at), __ldg(x + 2 * at + 1));
+            uint4 low = __ldg(x + 2 * at), high = __ldg(x + 2 * at + 1);
 
-            if (by_multiplier<ISA, SR> && (ties ? encode_row_block_fast<true>(d, g, es, v, at) : encode_row_block_fast<false>(d, g, es, v, at)))
-                continue;
-            encode_row_block<ISA, SR>(d, g, es, r, b, v, at);
+            if constexpr (by_multiplier<ISA, SR>) {
+                struct block16 v = block16_of<true>(low, high);
+
+                if (ties ? encode_row_block_fast<true>(d, g, es, v, at) : encode_row_block_fast<false>(d, g, es, v, at))
+                    continue;
+            }
+            encode_row_block<ISA, SR>(d, g, es, r, b, block16_of<false>(low, high), at);
         }
     }
 }
@@ -119,18 +120,18 @@ __device__ __forceinline__ struct column_pair column_pair_of(const uint32_t *fro
     return p;
 }
 
-__device__ __forceinline__ void widen_column(const struct column_pair &p, uint32_t half, float x[16])
+template <bool FAST> __device__ __forceinline__ void widen_column(const struct column_pair &p, uint32_t half, float x[16])
 {
 #pragma unroll
     for (uint32_t k = 0; k < 16; k++)
-        x[k] = __uint_as_float(half ? p.v[k] & 0xFFFF0000u : p.v[k] << 16);
+        x[k] = half ? widen_upper<FAST>(p.v[k]) : __uint_as_float(p.v[k] << 16);
 }
 
-/* What a thread does in every tile. */
+/* What a thread does in a tile. */
 struct part {
-    const uint32_t *row, *col;  /* its place in the tile: rowwise (row r, block b), half a tile below; columns c and c + 1, 16-row group g */
-    uint32_t at_row, at_col;    /* in the outputs */
-    uint32_t r, b, c, g;        /* counted in the matrix */
+    const uint32_t *row, *col; /* where: rowwise (row r, block b) and one more; columns c and c + 1, 16-row group g */
+    uint32_t at_row, at_col;   /* in the outputs */
+    uint32_t r, b, c, g;       /* counted in the matrix */
 };
 
 /* The thread's two rowwise and two transposed blocks. UNROLL: 1 where this is rare. */
@@ -144,10 +145,10 @@ __device__ __forceinline__ void encode_part(const struct direction_args &row, co
     if (ROWS) {
 #pragma unroll UNROLL
         for (uint32_t i = 0; i < 2; i++) {
-            const uint4 *w = (const uint4 *)(p.row + i * tile_word(TILE_ROWS / 2, 0));
+            const uint4 *w = (const uint4 *)(p.row + i * tile_word(NEXT_ROW, 8 * NEXT_BLOCK));
 
-            encode_row_block<ISA, SR>(row, gr, er, p.r + TILE_ROWS / 2 * i, p.b, block16_of(w[0], w[1]),
-                                      p.at_row + i * (TILE_ROWS / 2) * (uint32_t)row.blocks);
+            encode_row_block<ISA, SR>(row, gr, er, p.r + i * NEXT_ROW, p.b + i * NEXT_BLOCK, block16_of<false>(w[0], w[1]),
+                                      p.at_row + i * (NEXT_ROW * (uint32_t)row.blocks + NEXT_BLOCK));
         }
     }
     if (UNROLL > 1)
@@ -160,7 +161,7 @@ __device__ __forceinline__ void encode_part(const struct direction_args &row, co
 
         if (UNROLL == 1) /* registers are dearer than loads */
             pair = column_pair_of(p.col);
-        widen_column(pair, half, x);
+        widen_column<false>(pair, half, x);
         if (SR)
             tuned_col_words(col, p.c + half, p.g, words);
         ((uint2 *)col.out.codes)[at] = encode16<ISA, SR, false>(x, gc, ec, half ? pair.max >> 16 : pair.max, FP4_RS_TRUNC,
@@ -177,9 +178,10 @@ __device__ __forceinline__ bool encode_rows_fast(const struct direction_args &d,
 
 #pragma unroll
     for (uint32_t i = 0; i < 2; i++) {
-        const uint4 *w = (const uint4 *)(p.row + i * tile_word(TILE_ROWS / 2, 0));
+        const uint4 *w = (const uint4 *)(p.row + i * tile_word(NEXT_ROW, 8 * NEXT_BLOCK));
 
-        good &= encode_row_block_fast<TIES>(d, g, es, block16_of(w[0], w[1]), p.at_row + i * (TILE_ROWS / 2) * (uint32_t)d.blocks);
+        good &= encode_row_block_fast<TIES>(d, g, es, block16_of<true>(w[0], w[1]),
+                                            p.at_row + i * (NEXT_ROW * (uint32_t)d.blocks + NEXT_BLOCK));
     }
     return good;
 }
@@ -196,53 +198,45 @@ __device__ __forceinline__ bool encode_columns_fast(const struct direction_args 
         uint32_t at = p.at_col + half * (uint32_t)d.blocks;
         float x[16];
 
-        widen_column(pair, half, x);
+        widen_column<true>(pair, half, x);
         good &= encode16_fast<TIES>(x, g, es, half ? pair.max >> 16 : pair.max, (uint2 *)d.out.codes + at, d.out.scales + at);
     }
     return good;
 }
 
-/* This thread's part of a tile, 16 bytes of every THREADS / 8th row; line: bytes of a row of the matrix. */
+/* This thread's part of a tile, 16 bytes of every so many rows; line: bytes of a row of the matrix. */
 __device__ __forceinline__ void tile_fetch(uint32_t *to, const char *from, size_t line)
 {
+    constexpr uint32_t rows = THREADS / (TILE_COLS / 8);
+
 #pragma unroll
-    for (uint32_t i = 0; i < TILE_ROWS * TILE_COLS / 8 / THREADS; i++, from += THREADS / 8 * line)
-        isa_cp_async16(to + i * tile_word(THREADS / 8, 0), from);
+    for (uint32_t i = 0; i < TILE_ROWS / rows; i++, from += rows * line)
+        isa_cp_async16(to + i * tile_word(rows, 0), from);
     isa_cp_async_commit();
 }
 
-/* rows a multiple of TILE_ROWS, columns of 64. A block walks down one strip of 64 columns, fetching the next STAGES - 1 tiles while it works on
- * one. The one barrier of a turn says both that the tile is there and that the tile before it is no longer read. */
+/* rows a multiple of TILE_ROWS, columns of TILE_COLS. The next tile is on its way while a block works on one. The one barrier of a turn says that
+ * a tile is there, that the one before is no longer read, and which is the next. */
 template <typename ISA, bool SR, bool ROWS>
 __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS)
-    quantize_tile_kernel(struct direction_args row, struct direction_args col, const char *x)
+    quantize_tile_kernel(struct direction_args row, struct direction_args col, const char *x, struct tile_queue queue)
 {
     if constexpr (ISA::available) {
-        __shared__ __align__(16) uint32_t tile[STAGES][TILE_WORDS];
+        __shared__ __align__(16) uint32_t tile[2 * TILE_WORDS];
         __shared__ struct element_scales es[2]; /* transposed, rowwise */
+        __shared__ struct tile_place places[2];
         struct chain_globals gc = chain_globals_of(&col.chain, col.out.amax[0], 2688.0f), gr = gc;
-        uint32_t tiles = (uint32_t)(col.packed / TILE_ROWS), col0 = blockIdx.x * TILE_COLS, turn = 0, t = blockIdx.y, own = 0;
-        uint32_t r = threadIdx.x / 4, b = threadIdx.x % 4, g = threadIdx.x % GROUPS, pair = threadIdx.x / GROUPS;
-        size_t line = 2 * col.lines, step = (size_t)gridDim.y * TILE_ROWS * line;
-        struct part p = { tile[0] + tile_word(r, 8 * b),
-                          tile[0] + tile_word(16 * g, pair), /* the groups in neighbouring lanes: whole sectors of codes */
-                          (t * TILE_ROWS + r) * (uint32_t)row.blocks + col0 / 16 + b,
-                          (col0 + 2 * pair) * (uint32_t)col.blocks + t * GROUPS + g,
-                          t * TILE_ROWS + r,
-                          col0 / 16 + b,
-                          col0 + 2 * pair,
-                          t * GROUPS + g };
-        const char *from = x + (size_t)(t * TILE_ROWS + threadIdx.x / 8) * line + 2 * col0 + threadIdx.x % 8 * 16;
-        uint32_t *fetched = tile[0] + tile_word(threadIdx.x / 8, threadIdx.x % 8 * 4);
-        bool ties;
+        uint32_t r = threadIdx.x / 4, b = threadIdx.x % 4, g = threadIdx.x % GROUPS, pair = threadIdx.x / GROUPS, own = 0, turn = 0;
+        uint32_t row_blocks = (uint32_t)row.blocks, col_blocks = (uint32_t)col.blocks, taken = 0;
+        size_t line = 2 * col.lines;
+        const char *from = x + threadIdx.x / (TILE_COLS / 8) * line + threadIdx.x % (TILE_COLS / 8) * 16;
+        uint32_t *to = tile + tile_word(threadIdx.x / (TILE_COLS / 8), threadIdx.x % (TILE_COLS / 8) * 4);
+        struct tile_place here = tile_place_of(queue, blockIdx.x);
+        bool ties, more;
 
-#pragma unroll
-        for (uint32_t s = 0; s < STAGES - 1; s++, from += step) {
-            if (t + s * gridDim.y < tiles)
-                tile_fetch(fetched + s * TILE_WORDS, from, line);
-            else
-                isa_cp_async_commit();
-        }
+        tile_fetch(to, from + (size_t)(here.y * TILE_ROWS) * line + here.x * (2 * TILE_COLS), line);
+        if (threadIdx.x == 0)
+            places[0] = tile_place_of(queue, taken = tile_take(queue, blockIdx.x));
         ties = __syncthreads_or(element_scales_fill<ISA, SR, false>(&es[0], gc));
         if (ROWS) {
             gr = chain_globals_of(&row.chain, row.out.amax[0], 2688.0f);
@@ -250,15 +244,27 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS)
             if (own)
                 ties |= __syncthreads_or(element_scales_fill<ISA, SR, false>(&es[1], gr));
         }
-        for (; t < tiles; t += gridDim.y, from += step) {
+        do {
+            struct tile_place next;
+            struct part p = { tile + turn * TILE_WORDS + tile_word(r, 8 * b),
+                              tile + turn * TILE_WORDS + tile_word(16 * g, pair), /* groups in neighbouring lanes: whole sectors of codes */
+                              (here.y * TILE_ROWS + r) * row_blocks + here.x * (TILE_COLS / 16) + b,
+                              (here.x * TILE_COLS + 2 * pair) * col_blocks + here.y * GROUPS + g,
+                              here.y * TILE_ROWS + r,
+                              here.x * (TILE_COLS / 16) + b,
+                              here.x * TILE_COLS + 2 * pair,
+                              here.y * GROUPS + g };
             bool good = false;
 
-            isa_cp_async_wait<STAGES - 2>();
+            isa_cp_async_wait<0>();
             __syncthreads();
-            if (t + (STAGES - 1) * gridDim.y < tiles)
-                tile_fetch(turn ? fetched - TILE_WORDS : fetched + (STAGES - 1) * TILE_WORDS, from, line);
-            else
-                isa_cp_async_commit();
+            next = places[turn];
+            more = next.y < queue.down;
+            if (more) {
+                tile_fetch(to + (turn ? 0 : TILE_WORDS), from + (size_t)(next.y * TILE_ROWS) * line + next.x * (2 * TILE_COLS), line);
+                if (threadIdx.x == 0)
+                    taken = tile_take(queue, taken);
+            }
             if constexpr (by_multiplier<ISA, SR>) {
                 good = ties ? encode_columns_fast<true>(col, gc, es[0], p) : encode_columns_fast<false>(col, gc, es[0], p);
                 if (ROWS)
@@ -266,21 +272,11 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS)
             }
             if (!good)
                 encode_part<ISA, SR, ROWS, by_multiplier<ISA, SR> ? 1 : 2>(row, col, gr, gc, es[own], es[0], p);
-            p.at_row += gridDim.y * TILE_ROWS * (uint32_t)row.blocks;
-            p.at_col += gridDim.y * GROUPS;
-            p.r += gridDim.y * TILE_ROWS;
-            p.g += gridDim.y * GROUPS;
-            turn++;
-            p.row += TILE_WORDS;
-            p.col += TILE_WORDS;
-            fetched += TILE_WORDS;
-            if (turn == STAGES) {
-                turn = 0;
-                p.row -= STAGES * TILE_WORDS;
-                p.col -= STAGES * TILE_WORDS;
-                fetched -= STAGES * TILE_WORDS;
-            }
-        }
+            turn ^= 1;
+            if (threadIdx.x == 0 && more)
+                places[turn] = tile_place_of(queue, taken);
+            here = next;
+        } while (more);
     }
 }
 
@@ -298,11 +294,10 @@ template <typename ISA, bool SR> static void launch_rows(const struct direction_
 template <typename ISA, bool SR, bool ROWS>
 static void launch_tiles(const struct direction_args &row, const struct direction_args &col, const void *x, cudaStream_t stream)
 {
-    unsigned strips = (unsigned)(col.lines / TILE_COLS), tiles = (unsigned)(col.packed / TILE_ROWS);
+    struct tile_queue queue = tile_queue_make(col.lines / TILE_COLS, col.packed / TILE_ROWS);
 
-    quantize_tile_kernel<ISA, SR, ROWS>
-        <<<dim3(strips, strip_blocks(quantize_tile_kernel<ISA, SR, ROWS>, THREADS, 2, strips, tiles)), THREADS, 0, stream>>>(
-            row, col, (const char *)x);
+    quantize_tile_kernel<ISA, SR, ROWS><<<tile_blocks(quantize_tile_kernel<ISA, SR, ROWS>, THREADS, queue), THREADS, 0, stream>>>(
+        row, col, (const char *)x, queue);
 }
 
 template <typename ISA>

@@ -8,6 +8,23 @@
 
 #include "block.h"
 
+/* Numbers that the assembler is not to know: it would put shifts and logical instructions where multiplications are meant, which another and less
+ * busy pipe does. */
+struct isa_numbers {
+    uint32_t eight, one_zero, zeros;
+};
+static __device__ __constant__ struct isa_numbers isa_unknown = { 8, 0x3F800000u, 0x80000000u };
+
+/* fma.rn.bf16x2 (PTX 7.0, sm_80) by 1 and 0: the upper half as binary32, where the lower one is finite (else its low bits are not 0). A
+ * logical instruction would do it for any, but those are scarcer. */
+__device__ __forceinline__ float isa_upper_bf16(uint32_t pair)
+{
+    uint32_t r;
+
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(pair), "r"(isa_unknown.one_zero), "r"(isa_unknown.zeros));
+    return __uint_as_float(r);
+}
+
 /* rcp.approx.ftz.f32 (PTX 1.4, all architectures). The text gives an error bound, not the bits: they are measured (docs/numerics.md 7). */
 __device__ __forceinline__ float isa_rcp_approx_ftz(float x)
 {

@@ -11,7 +11,7 @@ static uint64_t plain, less, ties, neither, wrong;
 
 static void check_codes(float e, float m, const float x[8])
 {
-    uint32_t codes[2] = { isa_mul_rn_bf16x8_ties(x, m), m < 0 ? 0 : isa_mul_rn_bf16x8(x, m) };
+    uint32_t codes[2] = { isa_mul_rn_bf16x8<true>(x, m, isa_bf16_odd(m)), m < 0 ? 0 : isa_mul_rn_bf16x8<false>(x, m, 0) };
 
     for (int i = 0; i < 8; i++) {
         float y = fp4a_mul(x[i], e);

@@ -45,7 +45,7 @@ extern "C" __global__ void probe_rn8_soft(const float4 *x, const float *m, uint3
     float4 v = x[0], w = x[1];
     float eight[8] = { v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w };
 
-    *codes = isa_mul_rn_bf16x8(eight, *m);
+    *codes = isa_mul_rn_bf16x8<false>(eight, *m, 0);
 }
 
 PROBE_RN8(sm120)

@@ -9,6 +9,13 @@ inline float isa_rcp_approx_ftz(float x)
     return emulate_nan(1.0f / x);
 }
 
+static inline float isa_upper_bf16(uint32_t pair)
+{
+    bool finite = (pair & 0x7F80u) != 0x7F80u, nan = (pair & 0x7FFFFFFFu) > 0x7F80FFFFu;
+
+    return __uint_as_float((nan ? 0x7FFF0000u : pair & 0xFFFF0000u) | (finite ? 0 : 0x7FFFu));
+}
+
 template <typename F> static inline uint32_t emulate_halves(uint32_t a, uint32_t b, F f)
 {
     return f(a & 0xFFFFu, b & 0xFFFFu) | f(a >> 16, b >> 16) << 16;
