@@ -14,14 +14,23 @@
 #define FP4_BOTH_VARIANT 0
 #endif
 #define ROW_THREADS 256
+#ifndef ROW_BLOCKS
+#define ROW_BLOCKS (132 * 16)
+#endif
 #define TILE_ROWS (FP4_BOTH_VARIANT < 2 ? 128 : 64)
 #define TILE_COLS (FP4_BOTH_VARIANT == 3 ? 128 : 64)
-#define MIN_BLOCKS (1024 / THREADS)
+#define MIN_BLOCKS (FP4_BOTH_VARIANT == 1 ? 3 : 1024 / THREADS)
 #define GROUPS (TILE_ROWS / 16)
 #define THREADS (TILE_COLS / 2 * GROUPS)
 #define PITCH (TILE_COLS / 2 + 4) /* words a row: neighbouring rows start in different banks */
 #define SKEW (32 / GROUPS)        /* words between 16-row groups: the groups of a column start in different banks */
 #define TILE_WORDS (TILE_ROWS * PITCH + GROUPS * SKEW)
+/* Rowwise scale bytes of a run of RUN tiles, until they are written: bytes a row, rows in different banks. */
+#define RUN (512 / TILE_COLS)
+#ifndef SHORT
+#define SHORT 2
+#endif
+#define KEPT_PITCH 40
 /* From a thread's first rowwise block to its second. */
 #define NEXT_ROW (TILE_COLS == 64 ? TILE_ROWS / 2 : 0)
 #define NEXT_BLOCK (TILE_COLS == 64 ? 0 : 4)
@@ -54,21 +63,22 @@ __device__ __forceinline__ void tuned_col_words(const struct direction_args &d, 
 template <typename ISA, bool SR>
 __device__ __forceinline__ void encode_row_block(const struct direction_args &d, const struct chain_globals &g,
                                                  const struct element_scales &es, uint32_t r, uint32_t b, const struct block16 &v,
-                                                 uint32_t at)
+                                                 uint32_t at, uint8_t *scale)
 {
     uint32_t words[4] = { 0, 0, 0, 0 };
 
     if (SR)
         tuned_row_words(d, r, b, words);
     ((uint2 *)d.out.codes)[at] =
-        encode16<ISA, SR, false>(v.x, g, es, v.max, FP4_RS_TRUNC, (int)d.rs.map, words, d.out.scales + at);
+        encode16<ISA, SR, false>(v.x, g, es, v.max, FP4_RS_TRUNC, (int)d.rs.map, words, scale);
 }
 
 template <bool TIES>
 __device__ __forceinline__ bool encode_row_block_fast(const struct direction_args &d, const struct chain_globals &g,
-                                                      const struct element_scales &es, const struct block16 &v, uint32_t at)
+                                                      const struct element_scales &es, const struct block16 &v, uint32_t at,
+                                                      uint8_t *scale)
 {
-    return encode16_fast<TIES>(v.x, g, es, v.max, (uint2 *)d.out.codes + at, d.out.scales + at);
+    return encode16_fast<TIES>(v.x, g, es, v.max, (uint2 *)d.out.codes + at, scale);
 }
 
 template <typename ISA, bool SR>
@@ -89,10 +99,11 @@ __global__ void __launch_bounds__(ROW_THREADS) quantize_rows_kernel(struct direc
             if constexpr (by_multiplier<ISA, SR>) {
                 struct block16 v = block16_of<true>(low, high);
 
-                if (ties ? encode_row_block_fast<true>(d, g, es, v, at) : encode_row_block_fast<false>(d, g, es, v, at))
+                if (ties ? encode_row_block_fast<true>(d, g, es, v, at, d.out.scales + at)
+                         : encode_row_block_fast<false>(d, g, es, v, at, d.out.scales + at))
                     continue;
             }
-            encode_row_block<ISA, SR>(d, g, es, r, b, block16_of<false>(low, high), at);
+            encode_row_block<ISA, SR>(d, g, es, r, b, block16_of<false>(low, high), at, d.out.scales + at);
         }
     }
 }
@@ -131,6 +142,7 @@ template <bool FAST> __device__ __forceinline__ void widen_column(const struct c
 struct part {
     const uint32_t *row, *col; /* where: rowwise (row r, block b) and one more; columns c and c + 1, 16-row group g */
     uint32_t at_row, at_col;   /* in the outputs */
+    uint8_t *scale;            /* of the first rowwise block: kept until the end of a run */
     uint32_t r, b, c, g;       /* counted in the matrix */
 };
 
@@ -148,7 +160,8 @@ __device__ __forceinline__ void encode_part(const struct direction_args &row, co
             const uint4 *w = (const uint4 *)(p.row + i * tile_word(NEXT_ROW, 8 * NEXT_BLOCK));
 
             encode_row_block<ISA, SR>(row, gr, er, p.r + i * NEXT_ROW, p.b + i * NEXT_BLOCK, block16_of<false>(w[0], w[1]),
-                                      p.at_row + i * (NEXT_ROW * (uint32_t)row.blocks + NEXT_BLOCK));
+                                      p.at_row + i * (NEXT_ROW * (uint32_t)row.blocks + NEXT_BLOCK),
+                                      p.scale + i * (NEXT_ROW * KEPT_PITCH + NEXT_BLOCK));
         }
     }
     if (UNROLL > 1)
@@ -181,7 +194,8 @@ __device__ __forceinline__ bool encode_rows_fast(const struct direction_args &d,
         const uint4 *w = (const uint4 *)(p.row + i * tile_word(NEXT_ROW, 8 * NEXT_BLOCK));
 
         good &= encode_row_block_fast<TIES>(d, g, es, block16_of<true>(w[0], w[1]),
-                                            p.at_row + i * (NEXT_ROW * (uint32_t)d.blocks + NEXT_BLOCK));
+                                            p.at_row + i * (NEXT_ROW * (uint32_t)d.blocks + NEXT_BLOCK),
+                                            p.scale + i * (NEXT_ROW * KEPT_PITCH + NEXT_BLOCK));
     }
     return good;
 }
@@ -204,39 +218,52 @@ __device__ __forceinline__ bool encode_columns_fast(const struct direction_args 
     return good;
 }
 
-/* This thread's part of a tile, 16 bytes of every so many rows; line: bytes of a row of the matrix. */
-__device__ __forceinline__ void tile_fetch(uint32_t *to, const char *from, size_t line)
+/* This thread's part of a tile, 16 bytes of every so many rows. Counted in 16 bytes: at in the matrix, line of a row. */
+__device__ __forceinline__ void tile_fetch(uint32_t *to, const uint4 *x, uint32_t at, uint32_t line)
 {
     constexpr uint32_t rows = THREADS / (TILE_COLS / 8);
 
 #pragma unroll
-    for (uint32_t i = 0; i < TILE_ROWS / rows; i++, from += rows * line)
-        isa_cp_async16(to + i * tile_word(rows, 0), from);
+    for (uint32_t i = 0; i < TILE_ROWS / rows; i++)
+        isa_cp_async16(to + i * tile_word(rows, 0), x + (at + i * rows * line));
     isa_cp_async_commit();
 }
 
-/* rows a multiple of TILE_ROWS, columns of TILE_COLS. The next tile is on its way while a block works on one. The one barrier of a turn says that
- * a tile is there, that the one before is no longer read, and which is the next. */
+/* The kept rowwise scales of a run: eight lanes write the 32 bytes of a row. */
+__device__ __forceinline__ void write_kept(const struct direction_args &d, const uint8_t *kept, const struct tile_run &run)
+{
+    uint32_t r = threadIdx.x / 8, part = threadIdx.x % 8, blocks = (uint32_t)d.blocks;
+
+    if (part < run.length * (TILE_COLS / 64)) {
+#pragma unroll
+        for (uint32_t i = 0; i < TILE_ROWS; i += THREADS / 8)
+            ((uint32_t *)d.out.scales)[((run.y * TILE_ROWS + r + i) * blocks + run.x * (TILE_COLS / 16)) / 4 + part] =
+                *(const uint32_t *)(kept + (r + i) * KEPT_PITCH + 4 * part);
+    }
+}
+
+/* rows a multiple of TILE_ROWS, columns of TILE_COLS. The next tile is on its way while a block works on one. The barrier of a turn says that a
+ * tile is there, that the one before is no longer read, and which run is the next. */
 template <typename ISA, bool SR, bool ROWS>
 __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS)
-    quantize_tile_kernel(struct direction_args row, struct direction_args col, const char *x, struct tile_queue queue)
+    quantize_tile_kernel(struct direction_args row, struct direction_args col, const uint4 *x, struct tile_queue queue)
 {
     if constexpr (ISA::available) {
         __shared__ __align__(16) uint32_t tile[2 * TILE_WORDS];
+        __shared__ __align__(8) uint8_t kept[ROWS ? TILE_ROWS * KEPT_PITCH : 8];
         __shared__ struct element_scales es[2]; /* transposed, rowwise */
-        __shared__ struct tile_place places[2];
+        __shared__ struct tile_run runs[2];
         struct chain_globals gc = chain_globals_of(&col.chain, col.out.amax[0], 2688.0f), gr = gc;
         uint32_t r = threadIdx.x / 4, b = threadIdx.x % 4, g = threadIdx.x % GROUPS, pair = threadIdx.x / GROUPS, own = 0, turn = 0;
-        uint32_t row_blocks = (uint32_t)row.blocks, col_blocks = (uint32_t)col.blocks, taken = 0;
-        size_t line = 2 * col.lines;
-        const char *from = x + threadIdx.x / (TILE_COLS / 8) * line + threadIdx.x % (TILE_COLS / 8) * 16;
+        uint32_t row_blocks = (uint32_t)row.blocks, col_blocks = (uint32_t)col.blocks, asked = 0, slot = 0, done = 0;
+        uint32_t line = (uint32_t)col.lines / 8, from = threadIdx.x / (TILE_COLS / 8) * line + threadIdx.x % (TILE_COLS / 8);
         uint32_t *to = tile + tile_word(threadIdx.x / (TILE_COLS / 8), threadIdx.x % (TILE_COLS / 8) * 4);
-        struct tile_place here = tile_place_of(queue, blockIdx.x);
+        struct tile_run run = tile_run_of(queue, blockIdx.x), before = { 0, 0, 0 };
         bool ties, more;
 
-        tile_fetch(to, from + (size_t)(here.y * TILE_ROWS) * line + here.x * (2 * TILE_COLS), line);
+        tile_fetch(to, x, from + run.y * TILE_ROWS * line + run.x * (TILE_COLS / 8), line);
         if (threadIdx.x == 0)
-            places[0] = tile_place_of(queue, taken = tile_take(queue, blockIdx.x));
+            asked = tile_ask(queue);
         ties = __syncthreads_or(element_scales_fill<ISA, SR, false>(&es[0], gc));
         if (ROWS) {
             gr = chain_globals_of(&row.chain, row.out.amax[0], 2688.0f);
@@ -244,26 +271,34 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS)
             if (own)
                 ties |= __syncthreads_or(element_scales_fill<ISA, SR, false>(&es[1], gr));
         }
+        if (threadIdx.x == 0)
+            runs[0] = tile_answer(queue, asked);
         do {
-            struct tile_place next;
+            uint32_t hx = run.x + done, hy = run.y; /* this tile */
+            struct tile_run next = { hx + 1, hy, run.length };
             struct part p = { tile + turn * TILE_WORDS + tile_word(r, 8 * b),
                               tile + turn * TILE_WORDS + tile_word(16 * g, pair), /* groups in neighbouring lanes: whole sectors of codes */
-                              (here.y * TILE_ROWS + r) * row_blocks + here.x * (TILE_COLS / 16) + b,
-                              (here.x * TILE_COLS + 2 * pair) * col_blocks + here.y * GROUPS + g,
-                              here.y * TILE_ROWS + r,
-                              here.x * (TILE_COLS / 16) + b,
-                              here.x * TILE_COLS + 2 * pair,
-                              here.y * GROUPS + g };
-            bool good = false;
+                              (hy * TILE_ROWS + r) * row_blocks + hx * (TILE_COLS / 16) + b,
+                              (hx * TILE_COLS + 2 * pair) * col_blocks + hy * GROUPS + g,
+                              kept + r * KEPT_PITCH + done * (TILE_COLS / 16) + b,
+                              hy * TILE_ROWS + r,
+                              hx * (TILE_COLS / 16) + b,
+                              hx * TILE_COLS + 2 * pair,
+                              hy * GROUPS + g };
+            bool good = false, first = done == 0;
 
             isa_cp_async_wait<0>();
             __syncthreads();
-            next = places[turn];
-            more = next.y < queue.down;
-            if (more) {
-                tile_fetch(to + (turn ? 0 : TILE_WORDS), from + (size_t)(next.y * TILE_ROWS) * line + next.x * (2 * TILE_COLS), line);
-                if (threadIdx.x == 0)
-                    taken = tile_take(queue, taken);
+            if (++done == run.length)
+                next = runs[slot];
+            more = next.length != 0;
+            if (more)
+                tile_fetch(to + (turn ? 0 : TILE_WORDS), x, from + next.y * TILE_ROWS * line + next.x * (TILE_COLS / 8), line);
+            if (first && threadIdx.x == 0 && runs[slot].length)
+                asked = tile_ask(queue);
+            if (ROWS && first && before.length) {
+                write_kept(row, kept, before);
+                __syncthreads();
             }
             if constexpr (by_multiplier<ISA, SR>) {
                 good = ties ? encode_columns_fast<true>(col, gc, es[0], p) : encode_columns_fast<false>(col, gc, es[0], p);
@@ -272,11 +307,20 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS)
             }
             if (!good)
                 encode_part<ISA, SR, ROWS, by_multiplier<ISA, SR> ? 1 : 2>(row, col, gr, gc, es[own], es[0], p);
+            if (first && threadIdx.x == 0 && runs[slot].length)
+                runs[slot ^ 1] = tile_answer(queue, asked);
             turn ^= 1;
-            if (threadIdx.x == 0 && more)
-                places[turn] = tile_place_of(queue, taken);
-            here = next;
+            if (done == run.length) {
+                before = run;
+                run = next;
+                done = 0;
+                slot ^= 1;
+            }
         } while (more);
+        if (ROWS) {
+            __syncthreads();
+            write_kept(row, kept, before);
+        }
     }
 }
 
@@ -286,7 +330,7 @@ template <typename ISA, bool SR> static void launch_rows(const struct direction_
 {
     unsigned threads = d.blocks >= ROW_THREADS ? ROW_THREADS : (unsigned)(d.blocks + 31) / 32 * 32;
     unsigned gx = ((unsigned)d.blocks + threads - 1) / threads,
-             gy = (unsigned)(d.lines < 132 * 16 / gx + 1 ? d.lines : 132 * 16 / gx + 1);
+             gy = (unsigned)(d.lines < ROW_BLOCKS / gx + 1 ? d.lines : ROW_BLOCKS / gx + 1);
 
     quantize_rows_kernel<ISA, SR><<<dim3(gx, gy), threads, 0, stream>>>(d, (const uint4 *)x);
 }
@@ -294,10 +338,11 @@ template <typename ISA, bool SR> static void launch_rows(const struct direction_
 template <typename ISA, bool SR, bool ROWS>
 static void launch_tiles(const struct direction_args &row, const struct direction_args &col, const void *x, cudaStream_t stream)
 {
-    struct tile_queue queue = tile_queue_make(col.lines / TILE_COLS, col.packed / TILE_ROWS);
+    unsigned blocks;
+    struct tile_queue queue = tile_queue_make((uint32_t)(col.lines / TILE_COLS), (uint32_t)(col.packed / TILE_ROWS), ROWS ? RUN : 1,
+                                              ROWS ? SHORT : 1, true, quantize_tile_kernel<ISA, SR, ROWS>, THREADS, &blocks);
 
-    quantize_tile_kernel<ISA, SR, ROWS><<<tile_blocks(quantize_tile_kernel<ISA, SR, ROWS>, THREADS, queue), THREADS, 0, stream>>>(
-        row, col, (const char *)x, queue);
+    quantize_tile_kernel<ISA, SR, ROWS><<<blocks, THREADS, 0, stream>>>(row, col, (const uint4 *)x, queue);
 }
 
 template <typename ISA>
@@ -324,7 +369,7 @@ int quantize_fast(enum fp4k_isa isa, const struct fp4_quantize_params *p, const 
 
     if (p->recipe != FP4_RECIPE_TE || p->input != FP4_BF16 || p->block_16x16 || p->row_scaled || (uintptr_t)x % 16 ||
         p->cols % 16 || (row && !only_outputs(row->out)) || (col && !only_outputs(col->out)) || p->rows >= 1u << 24 ||
-        p->cols >= 1u << 24 || (uint64_t)p->rows * p->cols >= 1ull << 36)
+        p->cols >= 1u << 24 || (uint64_t)p->rows * p->cols >= 1ull << 35)
         return -1;
     if (col && (p->rows % TILE_ROWS || p->cols % TILE_COLS))
         return -1;

@@ -18,9 +18,12 @@
 #define FEATURES (FP4_RHT_VARIANT == 3 ? 128 : 64)
 #define ACROSS (FEATURES / 16) /* warps */
 #define THREADS (TOKENS / 64 * ACROSS * 32)
-#define MIN_BLOCKS (1024 / THREADS)
+#define MIN_BLOCKS (FP4_RHT_VARIANT == 1 ? 3 : 1024 / THREADS)
 #define PITCH (FEATURES + 8) /* bf16 a token row: rows start in different banks */
 #define TILE (TOKENS * PITCH)
+/* Scale bytes of a run of RUN tiles, until they are written: bytes a feature, features in different banks. */
+#define RUN (512 / TOKENS)
+#define KEPT_PITCH 40
 
 /* RHT 3.1 and 3.2 for the transposed output, in 32-bit arithmetic. */
 __device__ __forceinline__ void rht_words(const struct direction_args &d, uint32_t f, uint32_t g, uint32_t k_col, uint32_t words[4])
@@ -41,14 +44,14 @@ __device__ __forceinline__ void rht_words(const struct direction_args &d, uint32
     draw_words(d, subsequence, call, words);
 }
 
-/* This thread's part of a tile, 16 bytes of every so many tokens; line: bytes of a token. */
-__device__ __forceinline__ void tile_fetch(uint16_t *to, const char *from, size_t line)
+/* This thread's part of a tile, 16 bytes of every so many tokens. Counted in 16 bytes: at in the matrix, line of a token. */
+__device__ __forceinline__ void tile_fetch(uint16_t *to, const uint4 *x, uint32_t at, uint32_t line)
 {
     constexpr uint32_t tokens = THREADS / (FEATURES / 8);
 
 #pragma unroll
-    for (uint32_t i = 0; i < TOKENS / tokens; i++, from += tokens * line)
-        isa_cp_async16(to + tokens * i * PITCH, from);
+    for (uint32_t i = 0; i < TOKENS / tokens; i++)
+        isa_cp_async16(to + tokens * i * PITCH, x + (at + i * tokens * line));
     isa_cp_async_commit();
 }
 
@@ -69,7 +72,7 @@ template <bool FAST> __device__ __forceinline__ struct block16 sums_block(const 
 
 template <bool TIES>
 __device__ __forceinline__ bool encode_sums_fast(const struct direction_args &d, const struct chain_globals &g,
-                                                 const struct element_scales &es, const uint16_t *from, uint32_t at)
+                                                 const struct element_scales &es, const uint16_t *from, uint32_t at, uint8_t *scale)
 {
     bool good = true;
 
@@ -78,63 +81,92 @@ __device__ __forceinline__ bool encode_sums_fast(const struct direction_args &d,
         struct block16 v = sums_block<true>(from, i);
         uint32_t place = at + 8 * i * (uint32_t)d.blocks;
 
-        good &= encode16_fast<TIES>(v.x, g, es, v.max, (uint2 *)d.out.codes + place, d.out.scales + place);
+        good &= encode16_fast<TIES>(v.x, g, es, v.max, (uint2 *)d.out.codes + place, scale + 8 * i * KEPT_PITCH);
     }
     return good;
 }
 
-/* The next tile is on its way while a block works on one. The one barrier of a turn says that a tile is there, that the one before is no longer
- * used, and which is the next. */
+/* The kept scales of a run, 32 bytes a feature by neighbouring lanes. */
+__device__ __forceinline__ void write_kept(const struct direction_args &d, const uint8_t *kept, const struct tile_run &run)
+{
+    constexpr uint32_t unit = TOKENS / 16; /* bytes of a tile: 8 or 4 */
+    uint32_t f = threadIdx.x / RUN, part = threadIdx.x % RUN, blocks = (uint32_t)d.blocks;
+
+    if (part < run.length) {
+#pragma unroll
+        for (uint32_t i = 0; i < FEATURES; i += THREADS / RUN) {
+            uint32_t at = ((run.x * FEATURES + f + i) * blocks + run.y * unit) / unit + part;
+            const uint8_t *from = kept + (f + i) * KEPT_PITCH + unit * part;
+
+            if (unit == 8)
+                ((uint2 *)d.out.scales)[at] = *(const uint2 *)from;
+            else
+                ((uint32_t *)d.out.scales)[at] = *(const uint32_t *)from;
+        }
+    }
+}
+
+/* The next tile is on its way while a block works on one. The block's barrier of a turn says that a tile is there, that the one before is no
+ * longer used, and which run is the next. */
 template <typename ISA, bool SR, bool KEEP_NAN>
 __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(struct rht_args a, uint32_t k_col, struct tile_queue queue)
 {
     if constexpr (ISA::available) {
         __shared__ __align__(16) uint16_t buffer[2 * TILE];
+        __shared__ __align__(8) uint8_t kept[FEATURES * KEPT_PITCH];
         __shared__ struct element_scales es;
-        __shared__ struct tile_place places[2];
+        __shared__ struct tile_run runs[2];
         const struct direction_args &d = a.d;
         struct chain_globals gl = chain_globals_of(&d.chain, d.out.amax[0], 2688.0f);
-        uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, turn = 0, g = lane % 4, f = lane / 4, b[2][2], taken = 0;
+        uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, turn = 0, g = lane % 4, f = lane / 4, b[2][2];
         uint32_t first_f = warp % ACROSS * 16 + f, first_g = warp / ACROSS * 4 + g; /* this lane's first block in a tile */
         uint32_t corner = warp / ACROSS * 64 * PITCH + warp % ACROSS * 16;          /* of the warp's part of a tile */
         uint32_t in = corner + (lane % 8 + (lane >= 16 ? 8 : 0)) * PITCH + lane / 8 % 2 * 8;
-        uint32_t blocks = (uint32_t)d.blocks;
-        size_t line = 2 * a.cols;
-        const char *from = (const char *)a.x + threadIdx.x / (FEATURES / 8) * line + threadIdx.x % (FEATURES / 8) * 16;
+        uint32_t blocks = (uint32_t)d.blocks, asked = 0, slot = 0, done = 0;
+        uint32_t line = (uint32_t)a.cols / 8, from = threadIdx.x / (FEATURES / 8) * line + threadIdx.x % (FEATURES / 8);
+        const uint4 *x = (const uint4 *)a.x;
         uint16_t *to = buffer + threadIdx.x / (FEATURES / 8) * PITCH + threadIdx.x % (FEATURES / 8) * 8;
-        struct tile_place here = tile_place_of(queue, blockIdx.x);
+        struct tile_run run = tile_run_of(queue, blockIdx.x), before = { 0, 0, 0 };
         bool ties, more;
 
-        tile_fetch(to, from + (size_t)(here.y * TOKENS) * line + here.x * (2 * FEATURES), line);
+        tile_fetch(to, x, from + run.y * TOKENS * line + run.x * (FEATURES / 8), line);
         if (threadIdx.x == 0)
-            places[0] = tile_place_of(queue, taken = tile_take(queue, blockIdx.x));
+            asked = tile_ask(queue);
         rht_fragment(b[0], lane, 0, a.mask, a.inverse);
         rht_fragment(b[1], lane, 2, a.mask, a.inverse);
         ties = __syncthreads_or(element_scales_fill<ISA, SR, KEEP_NAN>(&es, gl));
+        if (threadIdx.x == 0)
+            runs[0] = tile_answer(queue, asked);
         do {
+            uint32_t hx = run.x, hy = run.y + done; /* this tile */
+            struct tile_run next = { hx, hy + 1, run.length };
             uint16_t *tile = buffer + turn * TILE;
-            uint32_t at = (here.x * FEATURES + first_f) * blocks + here.y * (TOKENS / 16) + first_g;
-            struct tile_place next;
+            uint32_t at = (hx * FEATURES + first_f) * blocks + hy * (TOKENS / 16) + first_g;
+            uint8_t *scale = kept + first_f * KEPT_PITCH + done * (TOKENS / 16) + first_g;
             uint2 sums[4][2];
-            bool good = false;
+            bool good = false, first = done == 0;
 
             isa_cp_async_wait<0>();
             __syncthreads();
-            next = places[turn];
-            more = next.y < queue.down;
-            if (more) {
-                tile_fetch(to + (turn ? 0 : TILE), from + (size_t)(next.y * TOKENS) * line + next.x * (2 * FEATURES), line);
-                if (threadIdx.x == 0)
-                    taken = tile_take(queue, taken);
+            if (++done == run.length)
+                next = runs[slot];
+            more = next.length != 0;
+            if (more)
+                tile_fetch(to + (turn ? 0 : TILE), x, from + next.y * TOKENS * line + next.x * (FEATURES / 8), line);
+            if (first && threadIdx.x == 0 && runs[slot].length)
+                asked = tile_ask(queue);
+            if (first && before.length) {
+                write_kept(d, kept, before);
+                __syncthreads();
             }
 #pragma unroll
             for (uint32_t k = 0; k < 4; k++) {
-                uint32_t x[4];
+                uint32_t four[4];
                 float d0[4], d1[4];
 
-                isa_ldmatrix_x4_trans(x, tile + in + 16 * k * PITCH);
-                isa_mma_bf16(d0, x, b[0]);
-                isa_mma_bf16(d1, x, b[1]);
+                isa_ldmatrix_x4_trans(four, tile + in + 16 * k * PITCH);
+                isa_mma_bf16(d0, four, b[0]);
+                isa_mma_bf16(d1, four, b[1]);
 #pragma unroll
                 for (int h = 0; h < 2; h++)
                     sums[k][h] = make_uint2(isa_cvt_bf16x2(d0[2 * h + 1], d0[2 * h]), isa_cvt_bf16x2(d1[2 * h + 1], d1[2 * h]));
@@ -146,7 +178,7 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(
             __syncwarp();
             tile += corner + sums_row(f, g) * PITCH;
             if constexpr (by_multiplier<ISA, SR>)
-                good = ties ? encode_sums_fast<true>(d, gl, es, tile, at) : encode_sums_fast<false>(d, gl, es, tile, at);
+                good = ties ? encode_sums_fast<true>(d, gl, es, tile, at, scale) : encode_sums_fast<false>(d, gl, es, tile, at, scale);
             if (!good) {
 #pragma unroll(by_multiplier<ISA, SR> ? 1 : 2)
                 for (uint32_t i = 0; i < 2; i++) {
@@ -154,26 +186,34 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(
                     uint32_t place = at + 8 * i * blocks, words[4] = { 0, 0, 0, 0 };
 
                     if (SR)
-                        rht_words(d, here.x * FEATURES + first_f + 8 * i, here.y * (TOKENS / 16) + first_g, k_col, words);
+                        rht_words(d, hx * FEATURES + first_f + 8 * i, hy * (TOKENS / 16) + first_g, k_col, words);
                     ((uint2 *)d.out.codes)[place] = encode16<ISA, SR, KEEP_NAN>(v.x, gl, es, v.max, FP4_RS_TRUNC, (int)d.rs.map,
-                                                                                words, d.out.scales + place);
+                                                                                words, scale + 8 * i * KEPT_PITCH);
                 }
             }
+            if (first && threadIdx.x == 0 && runs[slot].length)
+                runs[slot ^ 1] = tile_answer(queue, asked);
             turn ^= 1;
-            if (threadIdx.x == 0 && more)
-                places[turn] = tile_place_of(queue, taken);
-            here = next;
+            if (done == run.length) {
+                before = run;
+                run = next;
+                done = 0;
+                slot ^= 1;
+            }
         } while (more);
+        __syncthreads();
+        write_kept(d, kept, before);
     }
 }
 
 template <typename ISA, bool SR, bool KEEP_NAN>
 static void launch_tiles(const struct rht_args &a, uint32_t k_col, cudaStream_t stream)
 {
-    struct tile_queue queue = tile_queue_make(a.cols / FEATURES, a.rows / TOKENS);
+    unsigned blocks;
+    struct tile_queue queue = tile_queue_make((uint32_t)(a.cols / FEATURES), (uint32_t)(a.rows / TOKENS), RUN, 1, false,
+                                              rht_tile_kernel<ISA, SR, KEEP_NAN>, THREADS, &blocks);
 
-    rht_tile_kernel<ISA, SR, KEEP_NAN><<<tile_blocks(rht_tile_kernel<ISA, SR, KEEP_NAN>, THREADS, queue), THREADS, 0, stream>>>(a, k_col,
-                                                                                                                             queue);
+    rht_tile_kernel<ISA, SR, KEEP_NAN><<<blocks, THREADS, 0, stream>>>(a, k_col, queue);
 }
 
 template <typename ISA> static void launch(const struct rht_args &a, bool sr, uint32_t k_col, cudaStream_t stream)
@@ -193,7 +233,7 @@ int rht_fast(enum fp4k_isa isa, const struct fp4_rht_params *p, const struct rht
 
     if (!a->trip || a->sum != FP4_SUM_TC || ch->element != ELEMENT_IEEE || ch->drop_minus_zero || ch->nan_code_zero ||
         a->transformed || !only_outputs(a->d.out) || a->rows % TOKENS || a->cols % FEATURES || (uintptr_t)a->x % 16 ||
-        a->rows >= 1u << 24 || a->cols >= 1u << 24 || (uint64_t)a->rows * a->cols >= 1ull << 36)
+        a->rows >= 1u << 24 || a->cols >= 1u << 24 || (uint64_t)a->rows * a->cols >= 1ull << 35)
         return -1;
     if (p->stochastic && (!ch->keep_nan || (isa != FP4K_SM100 && p->rs.rule != FP4_RS_TRUNC) ||
                           (a->d.stream != FP4_STREAM_RHT_COL && a->d.stream != FP4_STREAM_RHT_ROWCOL)))
