@@ -195,6 +195,19 @@ $(BUILD)/tests/fp4check-faulty: $(BUILD)/obj/cli/main.o $(FAULTY_OBJ) $(BUILD)/l
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
+# A stand-in for Transformer Engine's library, whole and with functions missing: tests/fakete.
+FAKETE := $(addprefix $(BUILD)/tests/,libfakete.so libfakete-old.so libfakete-part.so)
+FAKETE_REF := $(REF_SRC:reference/%.c=$(BUILD)/obj/fakete/%.o)
+$(BUILD)/obj/fakete/%.o: reference/%.c $(wildcard reference/*.h) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT) -fPIC -fvisibility=hidden -D_GNU_SOURCE -Ireference $(EXACT) -c $< -o $@
+$(BUILD)/tests/libfakete-old.so: FAKETE_FLAGS := -DFAKETE_OLD
+$(BUILD)/tests/libfakete-part.so: FAKETE_FLAGS := -DFAKETE_PART
+$(FAKETE): tests/fakete/fakete.cpp $(FAKETE_REF)
+	@mkdir -p $(@D)
+	$(SAY) CXX $@
+	$(Q)$(CXX) -std=c++17 -O1 -Wall -Wextra -fPIC -fvisibility=hidden $(FAKETE_FLAGS) -Ireference -shared -o $@ $^ -lm
+
 $(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tests/fuzz/replay_main.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
@@ -240,7 +253,7 @@ VECTORS ?= tests/conformance/vectors
 conformance: $(BUILD)/tests/conformance ## vectors made by others
 	$(Q)$(BUILD)/tests/conformance $(VECTORS)
 
-cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty ## end-to-end tests of the command line
+cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty $(FAKETE) ## end-to-end tests of the command line
 	$(Q)tests/cli/run-tests.sh $(BUILD)/fp4check
 
 fuzz-replay: $(BUILD)/tests/replay_dump

@@ -344,15 +344,18 @@ static int take_head(struct worker *w, struct fp4_error *err)
         return -1;
     if (reply == WIRE_OK)
         return 0;
-    if ((reply != WIRE_FAILED && reply != WIRE_NO_EXEC) || take(w, &code, sizeof code, err))
-        return reply == WIRE_FAILED || reply == WIRE_NO_EXEC ? -1 : nonsense(w, err);
+    if (reply != WIRE_FAILED && reply != WIRE_REFUSED && reply != WIRE_NO_EXEC)
+        return nonsense(w, err);
+    if (take(w, &code, sizeof code, err))
+        return -1;
     if (reply == WIRE_NO_EXEC) {
         part_with(w);
         return fp4_fail(err, FP4_EIO, "cannot start a worker process: /proc/self/exe: %s", strerror((int)code));
     }
     if (take_text(w, text, sizeof text, err))
         return -1;
-    part_with(w);
+    if (reply == WIRE_FAILED)
+        part_with(w);
     return fp4_fail(err, (enum fp4_code)code, "%s", text);
 }
 
@@ -578,10 +581,14 @@ int worker_run(const struct backend_row *b, const struct fp4_case *c, struct cas
         if (term_interrupted && status)
             return -1;
     }
-    if (status)
+    if (status) {
+        err->code = FP4_EIO; /* whatever it is: not a refusal of the case */
         return -1;
+    }
     status = run_on(w, name, t, err);
-    if (status && device_count > 1 && !term_interrupted)
+    if (status && !w->alive)
+        err->code = FP4_EIO;
+    if (status && device_count > 1 && !term_interrupted && !w->alive)
         term_note("on device %u: backend '%s', case '%s': %s", w->device, b->name, name, err->msg);
     give_back(w);
     return status;

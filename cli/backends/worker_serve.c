@@ -73,11 +73,22 @@ static int put_text(uint32_t length_at_most, const char *text)
     return wire_send(WORKER_FD, &length, sizeof length) || wire_send(WORKER_FD, text, length) ? -1 : 0;
 }
 
+static int put_reason(enum wire reply, enum fp4_code code, const char *text)
+{
+    uint32_t head[2] = { reply, (uint32_t)code };
+
+    return wire_send(WORKER_FD, head, sizeof head) || put_text(WIRE_TEXT_MAX - 1, text) ? -1 : 0;
+}
+
 static int put_failure(const struct fp4_error *err)
 {
-    uint32_t head[2] = { WIRE_FAILED, (uint32_t)err->code };
+    return put_reason(WIRE_FAILED, err->code, err->msg);
+}
 
-    return wire_send(WORKER_FD, head, sizeof head) || put_text(WIRE_TEXT_MAX - 1, err->msg) ? -1 : 0;
+_Noreturn void worker_last_words(const char *text)
+{
+    put_reason(WIRE_FAILED, FP4_EIO, text);
+    _exit(2);
 }
 
 static int put_tensors(const struct case_tensors *t)
@@ -121,7 +132,11 @@ static int serve_case(const struct backend_row *b, const char *name)
     int status;
 
     memset(&t, 0, sizeof t);
-    if (case_parse(name, &c, &err) == 0 && backend_run_case(b, &c, &t, &err) == 0)
+    if (case_parse(name, &c, &err))
+        return put_failure(&err) ? -1 : 1;
+    if (b->supports(&c, &err)) /* here the backend knows its device */
+        return put_reason(WIRE_REFUSED, err.code, err.msg);
+    if (backend_run_case(b, &c, &t, &err) == 0)
         status = put_tensors(&t);
     else
         status = put_failure(&err) ? -1 : 1;

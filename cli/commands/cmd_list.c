@@ -263,6 +263,7 @@ static int list_main(int argc, char **argv)
 static struct option_row options[] = {
     CASE_OPTIONS(opt.select),
     DEVICE_OPTION(opt.select),
+    TE_LIB_OPTION(opt.select),
     { "cases", 0, OPT_FLAG, NULL, "the names of the chosen cases (default)", NULL, &opt.cases },
     { "suites", 0, OPT_FLAG, NULL, "the suites and their sizes", NULL, &opt.suites },
     { "ops", 0, OPT_FLAG, NULL, "the operations", NULL, &opt.ops },

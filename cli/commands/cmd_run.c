@@ -55,6 +55,7 @@ static void result_of(struct run *run, size_t b, const struct fp4_case *c, struc
 
     r->backend = row->name;
     r->t = NULL;
+    r->path = NULL;
     r->reason = err->msg;
     if (run->unavailable[b][0]) {
         r->status = DUMP_SKIPPED;
@@ -70,7 +71,8 @@ static void result_of(struct run *run, size_t b, const struct fp4_case *c, struc
     ok = backend_run_prepared(row, c, t, err) == 0;
     if (!row->threads && !row->isolated)
         pthread_mutex_unlock(&run->serial);
-    r->status = ok ? DUMP_OK : DUMP_ERROR;
+    r->status = ok ? DUMP_OK : row->isolated && err->code == FP4_ESUPPORT ? DUMP_SKIPPED : DUMP_ERROR;
+    r->path = ok && row->path ? row->path(c) : NULL;
     r->t = ok ? t : NULL;
 }
 
@@ -110,7 +112,7 @@ static char *run_one(struct run *run, const struct fp4_case *c, struct dump_resu
         if (prepared)
             result_of(run, b, c, &t[b], &results[b], &err[b]);
         else
-            results[b] = (struct dump_result){ run->backends[b]->name, DUMP_ERROR, input_error.msg, NULL };
+            results[b] = (struct dump_result){ run->backends[b]->name, DUMP_ERROR, input_error.msg, NULL, NULL };
         if (!prepared)
             err[b] = input_error;
         if (opt.no_stages)
@@ -570,6 +572,7 @@ static struct option_row options[] = {
     BACKEND_OPTION(opt.select),
     DEVICE_OPTION(opt.select),
     TIMEOUT_OPTION(opt.select),
+    TE_LIB_OPTION(opt.select),
     { "output", 'o', OPT_STRING, "FILE", "write the dump here (- is standard output)", "file", &opt.output },
     { "bytes", 0, OPT_STRING, "N|none|all", "keep the bytes of outputs of at most N bytes beside their digests (4096)", "none all",
       &opt.bytes },

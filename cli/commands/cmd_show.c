@@ -493,6 +493,7 @@ static struct option_row options[] = {
     { "backend", 'b', OPT_STRING, "NAME", "backend that computes the case (ref), or whose result of the dump is shown", "backend",
       &opt.backend },
     DEVICE_OPTION(opt.select),
+    TE_LIB_OPTION(opt.select),
     { "dump", 'd', OPT_STRING, "FILE", "show what a dump holds instead of computing", "file", &opt.dump },
     { "rows", 'r', OPT_STRING, "A[:B]", "rows (lines of a transposed output) A up to but not including B (0:2)", NULL, &opt.rows },
     { "cols", 'k', OPT_STRING, "A[:B]", "columns, or packed positions (0:16)", NULL, &opt.cols },

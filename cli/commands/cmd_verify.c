@@ -60,6 +60,8 @@ static int compute(const struct backend_row *b, const char *name, struct case_te
             status = DUMP_SKIPPED;
         else if (backend_run_case(b, &c, t, &reason) == 0)
             status = DUMP_OK;
+        else if (b->isolated && reason.code == FP4_ESUPPORT)
+            status = DUMP_SKIPPED;
     }
     return case_view(name, b->name, status, status == DUMP_OK ? NULL : reason.msg, status == DUMP_OK ? t : NULL, view, err);
 }
@@ -328,6 +330,7 @@ static struct option_row options[] = {
     BACKEND_OPTION(opt.select),
     DEVICE_OPTION(opt.select),
     TIMEOUT_OPTION(opt.select),
+    TE_LIB_OPTION(opt.select),
     { "case", 'c', OPT_LIST, "GLOB", "only cases whose name matches", NULL, &opt.select.cases },
     { "op", 0, OPT_LIST, "OP", "only cases of this operation", "op", &opt.select.ops },
     { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that cases named file-... were made from", "file",

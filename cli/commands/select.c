@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "select.h"
 
+#include "te_find.h"
 #include "term.h"
 #include "worker.h"
 
@@ -169,6 +170,8 @@ int workers_set(const struct case_options *o, struct fp4_error *err)
 {
     uint64_t seconds;
 
+    if (o->te_lib && setenv(TE_LIBRARY_VARIABLE, o->te_lib, 1))
+        return fp4_fail(err, FP4_EIO, "out of memory");
     if (o->device && devices_from_text(o->device, err))
         return -1;
     if (o->timeout) {

@@ -7,7 +7,7 @@
 #include "options.h"
 
 struct case_options {
-    const char *suite, *shard, *seed, *device, *timeout;
+    const char *suite, *shard, *seed, *device, *timeout, *te_lib;
     struct string_list cases, ops, inputs, backends;
 };
 
@@ -41,12 +41,18 @@ struct case_options {
             &(o).timeout                                                                                                   \
     }
 
+#define TE_LIB_OPTION(o)                                                                                                     \
+    {                                                                                                                        \
+        "te-lib", 0, OPT_STRING, "FILE", "libtransformer_engine.so for backend te (FP4CHECK_TE_LIB, or an installed wheel)", \
+            "file", &(o).te_lib                                                                                              \
+    }
+
 /* Registers --input files, reads --shard and --seed, expands the cases. With --input and no --suite, --case or --op the cases are one
  * quantize case and one rht-quantize case (where the shape allows) for each tensor. */
 int cases_selected(const struct case_options *o, struct case_list *out, struct selection *used, struct fp4_error *err);
 int inputs_registered(const struct case_options *o, struct fp4_error *err);
 
-/* Reads --device and --timeout, for worker.h. */
+/* Reads --device and --timeout, for worker.h, and hands --te-lib on to the workers. */
 int workers_set(const struct case_options *o, struct fp4_error *err);
 
 /* The backends asked for, or all that belong on this machine, one that is here but broken among them: who runs them says so. An error: the

@@ -39,6 +39,7 @@
 #define DUMP_TENSOR_MAX ((size_t)1 << 40)  /* bytes that a shape may mean */
 #define DUMP_BLOCKS_MAX ((size_t)1 << 19)  /* block digests of one case: see "blocks" */
 #define DUMP_REASON_MAX 4096               /* bytes of a reason; longer ones are cut */
+#define DUMP_PATH_MAX 64                   /* bytes of a path */
 #define DUMP_HEADER_MAX ((size_t)1 << 20)  /* text before "cases":[ and after ] */
 #define DUMP_RESULTS_MAX 16                /* backends a case */
 #define DUMP_ZSTD_ABOVE ((size_t)64 << 10) /* kept bytes above this size are packed with zstd */
@@ -83,6 +84,7 @@ struct dump_result { /* what one backend made of one case */
     enum dump_status status;
     const char *reason;           /* skipped and error */
     const struct case_tensors *t; /* ok: the outputs and stages that are written are recorded */
+    const char *path;             /* ok: the kernel that a library chose, by name, of at most DUMP_PATH_MAX bytes; may be NULL */
 };
 
 /* Renders the text of one case line, without newline or comma; caller frees. inputs may be NULL: none are recorded. keep: outputs of at

@@ -254,7 +254,13 @@ static void put_result(struct render *r, const struct dump_result *result)
     text_add(&r->t, "{\"backend\":");
     dump_put_string(&r->t, result->backend);
     if (result->status == DUMP_OK) {
-        text_add(&r->t, ",\"status\":\"ok\",\"tensors\":");
+        text_add(&r->t, ",\"status\":\"ok\",");
+        if (result->path) {
+            text_add(&r->t, "\"path\":");
+            dump_put_string(&r->t, result->path);
+            text_add(&r->t, ",");
+        }
+        text_add(&r->t, "\"tensors\":");
         put_tensors(r, result->t, false);
     } else {
         text_printf(&r->t, ",\"status\":\"%s\",\"reason\":", result->status == DUMP_SKIPPED ? "skipped" : "error");

@@ -113,7 +113,7 @@ static const char *const small_names[] = { "quantize/te/rn/1x16/f32/ties/2x4/s0"
 static char *small_case(const char *name)
 {
     struct case_tensors t = small_tensors();
-    struct dump_result r[2] = { { "ref", DUMP_OK, NULL, &t }, { "sm100", DUMP_SKIPPED, "no CUDA device", NULL } };
+    struct dump_result r[2] = { { "ref", DUMP_OK, NULL, &t, NULL }, { "sm100", DUMP_SKIPPED, "no CUDA device", NULL, NULL } };
 
     return dump_render_case(name, &t, r, 2, 100, false);
 }
@@ -403,7 +403,7 @@ static void fill(uint8_t *data, size_t bytes, bool random)
 static void round_trip(size_t bytes, bool random, size_t keep, bool keep_stages)
 {
     struct case_tensors t = { .count = 3 };
-    struct dump_result ok = { "ref", DUMP_OK, NULL, &t };
+    struct dump_result ok = { "ref", DUMP_OK, NULL, &t, NULL };
     struct dump_header h = small_header();
     struct fp4_error err = { 0 };
     uint8_t *data = malloc(bytes + 1);
@@ -453,7 +453,7 @@ Test(dump_reader, tensors_of_every_kind_of_size_come_back)
 Test(dump_reader, outputs_that_a_backend_did_not_write_are_not_recorded)
 {
     struct case_tensors t = small_tensors();
-    struct dump_result ok = { "ref", DUMP_OK, NULL, &t };
+    struct dump_result ok = { "ref", DUMP_OK, NULL, &t, NULL };
     char *text;
 
     t.t[1].written = false;
@@ -466,7 +466,7 @@ Test(dump_reader, outputs_that_a_backend_did_not_write_are_not_recorded)
 
 static void expect_reason(const char *written, const char *read)
 {
-    struct dump_result r = { "ref", DUMP_ERROR, written, NULL };
+    struct dump_result r = { "ref", DUMP_ERROR, written, NULL, NULL };
     struct dump_header h = small_header();
     struct fp4_error err = { 0 };
     char *text = dump_render_case("a/b/s0", NULL, &r, 1, 0, false);
@@ -777,7 +777,7 @@ Test(dump_reader, a_sparse_gigabyte_is_refused_early)
 Test(dump_reader, finds_each_of_many_cases_by_name)
 {
     struct dump_header h = small_header();
-    struct dump_result r = { "ref", DUMP_SKIPPED, "why", NULL };
+    struct dump_result r = { "ref", DUMP_SKIPPED, "why", NULL, NULL };
     struct fp4_error err = { 0 };
     enum { CASES = 20000 };
     struct dump_writer *w;
