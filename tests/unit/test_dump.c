@@ -464,6 +464,37 @@ Test(dump_reader, outputs_that_a_backend_did_not_write_are_not_recorded)
     free(text);
 }
 
+Test(dump_writer, the_path_of_a_library_stands_before_the_tensors)
+{
+    struct case_tensors t = small_tensors();
+    struct dump_result ok = { "ref", DUMP_OK, NULL, &t, "a kernel \"x\"" };
+    struct dump_header h = small_header();
+    struct fp4_error err = { 0 };
+    char *text = dump_render_case("a/b/s0", NULL, &ok, 1, 0, false), *bad;
+    struct dump_writer *w;
+
+    make_folder();
+    w = dump_open(in_folder("p.json"), &h, &err);
+    cr_expect(strstr(text, "\"status\":\"ok\",\"path\":\"a kernel \\\"x\\\"\",\"tensors\":["), "%s", text);
+    cr_assert(dump_append(w, text, &err) == 0 && dump_close(w, &err) == 0, "%s", err.msg);
+    cr_expect_eq(read_all(in_folder("p.json"), &err), 0, "%s", err.msg);
+    bad = strstr(text, "a kernel");
+    memcpy(bad, "a ke\tnel", 8); /* a control character is no JSON */
+    w = dump_open(in_folder("q.json"), &h, &err);
+    cr_assert(dump_append(w, text, &err) == 0 && dump_close(w, &err) == 0, "%s", err.msg);
+    cr_expect_eq(read_all(in_folder("q.json"), &err), -1);
+    free(text);
+    ok.path = "a name of sixty-five bytes, one more than there may be in a dump.";
+    cr_assert_eq(strlen(ok.path), DUMP_PATH_MAX + 1);
+    text = dump_render_case("a/b/s0", NULL, &ok, 1, 0, false);
+    w = dump_open(in_folder("l.json"), &h, &err);
+    cr_assert(dump_append(w, text, &err) == 0 && dump_close(w, &err) == 0, "%s", err.msg);
+    cr_expect_eq(read_all(in_folder("l.json"), &err), -1);
+    cr_expect(strstr(err.msg, "path") && strstr(err.msg, "longer than 64 bytes"), "%s", err.msg);
+    free(text);
+    drop_folder();
+}
+
 static void expect_reason(const char *written, const char *read)
 {
     struct dump_result r = { "ref", DUMP_ERROR, written, NULL, NULL };

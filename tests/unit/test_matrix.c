@@ -261,10 +261,10 @@ Test(tables, translate_knob_values)
 
 Test(suites, round_trip_every_name_and_have_no_name_twice)
 {
-    static const char *const names[] = { "smoke", "default", "full" };
+    static const char *const names[] = { "smoke", "default", "full", "te", "te-sm90" };
     size_t i, j;
 
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct case_list list = select_suite(names[i]);
         char **texts = calloc(list.count, sizeof *texts), again[CASE_NAME_MAX];
 
