@@ -892,8 +892,10 @@ float slow_global_scale(enum fp4_recipe recipe, float amax, unsigned bound)
     const bool keep = recipe == FP4_RECIPE_TE_REF || recipe == FP4_RECIPE_TORCHAO;
     const float s = keep ? slow_min_keep(quotient, flt_max) : slow_min_drop(quotient, flt_max);
 
+    if (recipe == FP4_RECIPE_FOUROVERSIX)
+        return quotient;
     if (amax == 0.0F)
-        return recipe == FP4_RECIPE_TE_REF ? flt_max : 1.0F;
+        return recipe == FP4_RECIPE_TE_REF ? flt_max : recipe == FP4_RECIPE_FLASHINFER ? 0.0F : 1.0F;
     return s == 0.0F ? 1.0F : s;
 }
 
