@@ -316,7 +316,7 @@ install: $(BUILD)/fp4check $(BUILD)/libfp4ref.a ## install program, library, man
 		$(DESTDIR)$(prefix)/share/bash-completion/completions $(DESTDIR)$(prefix)/share/zsh/site-functions
 	install -m 755 $(BUILD)/fp4check $(DESTDIR)$(prefix)/bin/fp4check
 	install -m 644 $(BUILD)/libfp4ref.a $(DESTDIR)$(prefix)/lib/libfp4ref.a
-	install -m 644 reference/fp4ref.h reference/fp4four.h $(DESTDIR)$(prefix)/include
+	install -m 644 reference/fp4ref.h reference/fp4four.h reference/fp4gemm.h $(DESTDIR)$(prefix)/include
 	install -m 644 docs/fp4check.1 $(DESTDIR)$(prefix)/share/man/man1/fp4check.1
 	$(BUILD)/fp4check completion bash > $(DESTDIR)$(prefix)/share/bash-completion/completions/fp4check
 	$(BUILD)/fp4check completion zsh > $(DESTDIR)$(prefix)/share/zsh/site-functions/_fp4check

@@ -366,5 +366,6 @@ void fp4_unswizzle(size_t rows, size_t scale_cols, const uint8_t *swizzled, uint
 #endif
 
 #include "fp4four.h" /* four-over-six */
+#include "fp4gemm.h" /* products of quantized operands, the linear layer */
 
 #endif
