@@ -2,6 +2,12 @@
 /* Four-over-six: two candidates a block, the one with the lower error stored (fp4four.h). */
 #include "four_arith.h"
 
+#if defined(__GNUC__)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE inline
+#endif
+
 /* ---- names --------------------------------------------------------------------------------------------------------------------------- */
 
 static const char *const error_names[] = { "mae", "mse" };
@@ -125,16 +131,27 @@ struct four_direction {
 struct four_line {
     float x[16];
     float scaled[2][16];
-    uint8_t code[2][16];
+    uint32_t code[2][16];
     float error[2];
 };
+
+/* Loops below run over the 16 elements with one step of the arithmetic each, so that a compiler can do several elements at once. */
 
 static void load(const struct four_direction *d, size_t line, size_t b, float x[16])
 {
     size_t at = line * d->line_stride + 16 * b * d->packed_stride, i;
+    uint16_t half[16];
 
-    for (i = 0; i < 16; i++)
-        x[i] = fp4_load(d->x, d->dtype, at + i * d->packed_stride);
+    if (d->packed_stride != 1 || d->dtype == FP4_F16) {
+        for (i = 0; i < 16; i++)
+            x[i] = fp4_load(d->x, d->dtype, at + i * d->packed_stride);
+    } else if (d->dtype == FP4_F32) {
+        memcpy(x, (const char *)d->x + 4 * at, 64);
+    } else {
+        memcpy(half, (const char *)d->x + 2 * at, sizeof half);
+        for (i = 0; i < 16; i++)
+            x[i] = fp4a_from_bf16(half[i]);
+    }
 }
 
 static float line_amax(const struct four_direction *d, size_t line)
@@ -156,35 +173,79 @@ static void set_amax(struct four_direction *d, size_t line, float amax)
         d->out->global_scale[line] = fp4a_canonical(d->globals.enc);
 }
 
+/* The larger of acc and the magnitudes of x, by their bits, which order them. */
 static float block_max(const struct four_chain *ch, float acc, const float x[16])
 {
-    unsigned nans = 0, i;
+    int32_t most = 0, nans = 0, a, is_nan;
+    int i;
 
     for (i = 0; i < 16; i++) {
-        nans += fp4a_is_nan(x[i]);
-        acc = chain_max(&ch->chain, acc, x[i]);
+        a = (int32_t)(fp4a_bits(x[i]) & 0x7FFFFFFFu);
+        is_nan = a > 0x7F800000;
+        nans += is_nan;
+        a = is_nan ? 0 : a;
+        most = a > most ? a : most;
     }
-    return ch->all_nan_keeps && nans == 16 ? fp4a_float(FP4_QNAN) : acc;
+    if (nans && (ch->chain.keep_nan || (ch->all_nan_keeps && nans == 16)))
+        return fp4a_float(FP4_QNAN);
+    return chain_max(&ch->chain, acc, fp4a_float((uint32_t)most));
+}
+
+static ALWAYS_INLINE void differences(enum four_value value, const struct four_direction *d, const float q[16], float f,
+                                      const float x[16], float out[16])
+{
+    struct chain_globals g = d->globals;
+    float numerator = d->ch->numerator;
+    int i;
+
+    for (i = 0; i < 16; i++)
+        out[i] = four_difference(value, numerator, &g, q[i], f, x[i]);
+}
+
+/* The error of a line whose codes have the values q. */
+static float line_error(const struct four_direction *d, const float q[16], float f, const float x[16])
+{
+    const struct four_chain *ch = d->ch;
+    float difference[16], sum = 0.0f;
+    int i;
+
+    if (ch->value == FOUR_VALUE_AMAX)
+        differences(FOUR_VALUE_AMAX, d, q, f, x, difference);
+    else if (ch->value == FOUR_VALUE_DECODE)
+        differences(FOUR_VALUE_DECODE, d, q, f, x, difference);
+    else
+        differences(FOUR_VALUE_SCALED, d, q, f, x, difference);
+    for (i = 0; i < 16; i++)
+        sum = four_error_add(ch->mse, ch->fused, sum, difference[i]);
+    return sum;
 }
 
 /* Codes and error of candidate c of a line. */
 static void encode(const struct four_direction *d, struct four_line *l, int c, uint32_t byte, bool zeros)
 {
-    const struct four_chain *ch = d->ch;
-    float f = fp4a_from_e4m3(byte), e = chain_element_scale(&ch->chain, &d->globals, byte), sum = 0.0f;
-    uint32_t code;
+    const struct fp4_chain *chain = &d->ch->chain;
+    float e = chain_element_scale(chain, &d->globals, byte), q[16];
+    float x[16], scaled[16];
+    uint32_t *code = l->code[c];
     int i;
 
-    for (i = 0; i < 16; i++) {
-        l->scaled[c][i] = zeros ? 0.0f : chain_scaled(&ch->chain, l->x[i], e);
-        code = chain_code(&ch->chain, l->scaled[c][i], fp4a_to_e2m1(l->scaled[c][i]));
-        l->code[c][i] = (uint8_t)code;
-        sum = four_error_step(ch, &d->globals, sum, fp4a_from_e2m1(code), f, l->x[i]);
-    }
-    l->error[c] = sum;
+    memcpy(x, l->x, sizeof x);
+    for (i = 0; i < 16; i++)
+        scaled[i] = fp4a_canonical(fp4a_mul(x[i], e));
+    if (zeros)
+        memset(scaled, 0, sizeof scaled);
+    memcpy(l->scaled[c], scaled, sizeof scaled);
+    for (i = 0; i < 16; i++)
+        code[i] = fp4a_to_e2m1(scaled[i]);
+    if (chain->nan_code_zero || chain->drop_minus_zero)
+        for (i = 0; i < 16; i++)
+            code[i] = chain_code(chain, scaled[i], code[i]);
+    for (i = 0; i < 16; i++)
+        q[i] = fp4a_from_e2m1(code[i]);
+    l->error[c] = line_error(d, q, fp4a_from_e4m3(byte), x);
 }
 
-static void pack(uint8_t *out, const uint8_t code[16])
+static void pack(uint8_t *out, const uint32_t code[16])
 {
     int i;
 
@@ -232,7 +293,7 @@ static void encode_block(const struct four_direction *d, size_t line, size_t hei
 {
     const struct four_chain *ch = d->ch;
     struct four_line l[16];
-    float amax = 0.0f, error[2], line_error[16];
+    float amax = 0.0f, error[2], errors[16];
     uint32_t byte[2];
     bool zeros;
     size_t i, c;
@@ -249,9 +310,9 @@ static void encode_block(const struct four_direction *d, size_t line, size_t hei
             byte[c] = 0;
         for (i = 0; i < height; i++) {
             encode(d, &l[i], (int)c, byte[c], zeros);
-            line_error[i] = l[i].error[c];
+            errors[i] = l[i].error[c];
         }
-        error[c] = height == 16 ? four_tree_sum(line_error) : line_error[0];
+        error[c] = height == 16 ? four_tree_sum(errors) : errors[0];
     }
     pick = four_pick(error[FP4_MAP_TO_6], error[FP4_MAP_TO_4]);
     for (i = 0; i < height; i++) {
