@@ -213,8 +213,13 @@ $(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tes
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
+$(BUILD)/tests/time_four: $(BUILD)/obj/tests/bench/time_four.o $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
+
 -include $(if $(NVCC),$(CUDA_OBJ:.o=.d)) $(FAULTY_OBJ:.o=.d) $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d) \
-	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c))
+	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/bench/*.c tests/conformance/*.c tests/fuzz/*.c))
 
 # ---- the README's two commands --------------------------------------------------------------------------------------------------------
 
@@ -329,7 +334,7 @@ install: $(BUILD)/fp4check $(BUILD)/libfp4ref.a ## install program, library, man
 		$(DESTDIR)$(prefix)/share/bash-completion/completions $(DESTDIR)$(prefix)/share/zsh/site-functions
 	install -m 755 $(BUILD)/fp4check $(DESTDIR)$(prefix)/bin/fp4check
 	install -m 644 $(BUILD)/libfp4ref.a $(DESTDIR)$(prefix)/lib/libfp4ref.a
-	install -m 644 reference/fp4ref.h $(DESTDIR)$(prefix)/include/fp4ref.h
+	install -m 644 reference/fp4ref.h reference/fp4four.h reference/fp4gemm.h $(DESTDIR)$(prefix)/include
 	install -m 644 docs/fp4check.1 $(DESTDIR)$(prefix)/share/man/man1/fp4check.1
 	$(BUILD)/fp4check completion bash > $(DESTDIR)$(prefix)/share/bash-completion/completions/fp4check
 	$(BUILD)/fp4check completion zsh > $(DESTDIR)$(prefix)/share/zsh/site-functions/_fp4check

@@ -29,7 +29,14 @@ enum te_param {
     TE_ROW_SCALED = 8, /* u8 */
     TE_BOUND = 9       /* int: 448 or 256 */
 };
-enum te_attribute { TE_RNG_STATE = 4, TE_TILES = 5, TE_STOCHASTIC = 6, TE_FAST_MATH = 7 }; /* a te_tensor; the others u8 */
+enum te_attribute {                   /* u8, but for the first */
+                    TE_RNG_STATE = 4, /* a te_tensor */
+                    TE_TILES = 5,
+                    TE_STOCHASTIC = 6,
+                    TE_FAST_MATH = 7,
+                    TE_FOUR_MODE = 8, /* four-over-six: 0 off, 1 mae, 2 mse */
+                    TE_FOUR_FAST_ERROR = 9
+};
 
 struct te_shape {
     size_t dims[15];

@@ -115,7 +115,7 @@ static int run(const struct fp4_case *c, struct case_tensors *t, struct fp4_erro
         return -1;
     te_ear_begin();
     te_work_begin(&w, &library, c, t, err);
-    if (c->op == OP_QUANTIZE)
+    if (c->op == OP_QUANTIZE || c->op == OP_FOUR_OVER_SIX)
         te_run_quantize(&w, path);
     else if (c->op == OP_RHT_QUANTIZE)
         te_run_hadamard(&w, path);

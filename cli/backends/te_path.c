@@ -30,6 +30,8 @@ static enum te_path on_stream(const struct fp4_case *c, enum te_path path, enum 
     return path;
 }
 
+#define GIVEN_ROWS "Transformer Engine computes the amax of each row itself: none can be given"
+
 static enum te_path quantize_path(const struct fp4_case *c, struct fp4_error *err)
 {
     bool tile = c->knob[KNOB_BLOCK] == 1, row = c->knob[KNOB_OUT] != 1, col = c->knob[KNOB_OUT] != 0;
@@ -38,7 +40,7 @@ static enum te_path quantize_path(const struct fp4_case *c, struct fp4_error *er
     if (stochastic(c) && c->knob[KNOB_STREAM] == FP4_STREAM_GROUP)
         return row_scaled(c) ? refuse(err, "Transformer Engine's group kernel has one amax a tensor") : TE_PATH_GROUP;
     if (row_scaled(c) && c->data && c->data->gives_amax)
-        return refuse(err, "Transformer Engine computes the amax of each row itself: none can be given");
+        return refuse(err, GIVEN_ROWS);
     if (row_scaled(c) && c->cols % 16)
         return refuse(err, "Transformer Engine's row amax needs columns in 16s");
     if (stream == FP4_STREAM_VECTOR && c->cols % 2)
@@ -48,6 +50,14 @@ static enum te_path quantize_path(const struct fp4_case *c, struct fp4_error *er
                      : stream == FP4_STREAM_2D  ? TE_PATH_2D
                                                 : TE_PATH_VECTOR,
                      stream, err);
+}
+
+/* What the kernel takes is what recipe te takes: case_check has looked. */
+static enum te_path four_path(const struct fp4_case *c, struct fp4_error *err)
+{
+    if (row_scaled(c) && c->data && c->data->gives_amax)
+        return refuse(err, GIVEN_ROWS);
+    return TE_PATH_FOUR;
 }
 
 static enum te_path unfused_path(const struct fp4_case *c, struct fp4_error *err)
@@ -91,7 +101,7 @@ enum te_path te_path_of(const struct fp4_case *c, struct fp4_error *err)
         return TE_PATH_DEQUANTIZE;
     if (c->op == OP_SWIZZLE)
         return c->knob[KNOB_SWIZZLE] ? TE_PATH_UNSWIZZLE : TE_PATH_SWIZZLE;
-    if (c->op != OP_QUANTIZE && c->op != OP_RHT_QUANTIZE)
+    if (c->op != OP_QUANTIZE && c->op != OP_RHT_QUANTIZE && c->op != OP_FOUR_OVER_SIX)
         return refuse(err, "Transformer Engine's library has no function for this alone");
     if (c->recipe != CR_TE && c->recipe != CR_TE_FAST)
         return refuse(err, "the library computes recipes te and te-fast");
@@ -99,6 +109,8 @@ enum te_path te_path_of(const struct fp4_case *c, struct fp4_error *err)
         return refuse(err, "Transformer Engine draws its random words itself: stream rbits gives them");
     if (stochastic(c) && knob_rounds(c->knob[KNOB_ROUNDS]) != 10)
         return refuse(err, "a usual build of Transformer Engine has Philox with 10 rounds");
+    if (c->op == OP_FOUR_OVER_SIX)
+        return four_path(c, err);
     return c->op == OP_QUANTIZE ? quantize_path(c, err) : hadamard_path(c, err);
 }
 
@@ -110,6 +122,7 @@ const char *te_path_name(enum te_path path)
         [TE_PATH_2D] = "2-D kernel",
         [TE_PATH_VECTOR] = "vector-blockwise kernel",
         [TE_PATH_GROUP] = "group kernel",
+        [TE_PATH_FOUR] = "4over6 kernel",
         [TE_PATH_HADAMARD_COL] = "columnwise Hadamard fusion",
         [TE_PATH_HADAMARD_ROWCOL] = "row_cast_col Hadamard fusion",
         [TE_PATH_HADAMARD_GROUP] = "group row_cast_col Hadamard fusion",
@@ -155,11 +168,12 @@ static int check_model(const struct fp4_case *c, int major, int minor, struct fp
 static int check_old(const struct fp4_case *c, enum te_path path, int major, int minor, struct fp4_error *err)
 {
     bool vector = path == TE_PATH_VECTOR || path == TE_PATH_HADAMARD_VECTOR;
-    const char *what = fused(path)      ? "prints that it needs Blackwell and returns"
-                       : !vector        ? "needs a tensor map of FP4, which the driver refuses there"
-                       : !stochastic(c) ? "has no nearest conversion there: it prints errors and leaves zeros"
-                       : row_scaled(c)  ? "has no row amax there: it prints errors and leaves it unwritten"
-                                        : NULL;
+    const char *what = fused(path)            ? "prints that it needs Blackwell and returns"
+                       : path == TE_PATH_FOUR ? "prints errors there and writes nothing"
+                       : !vector              ? "needs a tensor map of FP4, which the driver refuses there"
+                       : !stochastic(c)       ? "has no nearest conversion there: it prints errors and leaves zeros"
+                       : row_scaled(c)        ? "has no row amax there: it prints errors and leaves it unwritten"
+                                              : NULL;
 
     if (!what)
         return 0;

@@ -11,6 +11,7 @@ enum te_path {
     TE_PATH_2D,
     TE_PATH_VECTOR,
     TE_PATH_GROUP,
+    TE_PATH_FOUR,         /* four-over-six */
     TE_PATH_HADAMARD_COL, /* fused, columnwise only */
     TE_PATH_HADAMARD_ROWCOL,
     TE_PATH_HADAMARD_GROUP,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* te_quantize.c: op quantize, and the quantizing part of the Hadamard ops. */
+/* te_quantize.c: ops quantize and four-over-six, and the quantizing part of rht-quantize. */
 #include "te_ops.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 static bool row_scaled(const struct te_work *w)
 {
-    return w->c->op == OP_QUANTIZE && w->c->knob[KNOB_AMAX] == 1;
+    return w->c->op != OP_RHT_QUANTIZE && w->c->knob[KNOB_AMAX] == 1;
 }
 
 static void named(char full[TENSOR_NAME_MAX], const char *name, const char *suffix)
@@ -48,19 +48,41 @@ static void set_direction(struct te_work *w, te_tensor out, const struct te_dire
     te_set(w, out, amax, d->amax, TE_FLOAT32, 0, row_scaled(w) ? d->lines : 1);
 }
 
+static void four_settings(struct te_work *w, te_config config)
+{
+    struct fp4_four_params p;
+
+    case_four_params(w->c, &p);
+    te_set_switch(w, config, TE_FOUR_MODE, p.error == FP4_FOUR_MAE ? 1 : 2);
+    if (p.fast_error)
+        te_set_switch(w, config, TE_FOUR_FAST_ERROR, 1);
+}
+
+static void set_bound(struct te_work *w, te_tensor out)
+{
+    int bound = w->c->op == OP_FOUR_OVER_SIX ? (int)knob_bound(w->c->knob[KNOB_BOUND]) : 448;
+
+    if (!w->failed && bound != 448)
+        w->l->api.set_tensor_param(out, TE_BOUND, &bound, sizeof bound);
+}
+
 static te_config settings(struct te_work *w)
 {
     te_config config = te_new_config(w);
 
-    if (w->c->op == OP_QUANTIZE && w->c->knob[KNOB_BLOCK] == 1)
-        te_set_switch(w, config, TE_TILES);
+    if (w->c->op != OP_RHT_QUANTIZE && w->c->knob[KNOB_BLOCK] == 1)
+        te_set_switch(w, config, TE_TILES, 1);
+    if (w->c->op == OP_FOUR_OVER_SIX) {
+        four_settings(w, config);
+        return config;
+    }
     if (w->c->recipe == CR_TE_FAST)
-        te_set_switch(w, config, TE_FAST_MATH);
+        te_set_switch(w, config, TE_FAST_MATH, 1);
     if (w->c->knob[KNOB_ROUND] == 1) {
         te_tensor state = te_new_tensor(w, TE_PLAIN);
 
         te_set(w, state, TE_ROW_DATA, te_input(w, "rng-state", ""), TE_INT64, 0, 2);
-        te_set_switch(w, config, TE_STOCHASTIC);
+        te_set_switch(w, config, TE_STOCHASTIC, 1);
         if (!w->failed)
             w->l->api.set_config(config, TE_RNG_STATE, &state, sizeof state);
     }
@@ -83,6 +105,7 @@ void te_call_begin(struct te_work *w, struct te_call *call, te_tensor in, size_t
         set_direction(w, call->out, &call->col, TE_COL_DATA, TE_COL_SCALES, TE_COL_AMAX);
     if (row_scaled(w))
         te_set_flag(w, call->out, TE_ROW_SCALED);
+    set_bound(w, call->out);
     call->config = settings(w);
 }
 

@@ -230,12 +230,10 @@ te_config te_new_config(struct te_work *w)
     return w->configs[w->config_count++] = w->l->api.create_config();
 }
 
-void te_set_switch(struct te_work *w, te_config config, enum te_attribute attribute)
+void te_set_switch(struct te_work *w, te_config config, enum te_attribute attribute, uint8_t value)
 {
-    const uint8_t on = 1;
-
     if (!w->failed)
-        w->l->api.set_config(config, (int)attribute, &on, sizeof on);
+        w->l->api.set_config(config, (int)attribute, &value, sizeof value);
 }
 
 enum te_dtype te_dtype_of(enum fp4_dtype dtype)

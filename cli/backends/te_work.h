@@ -60,7 +60,7 @@ te_tensor te_new_tensor(struct te_work *w, enum te_mode mode);
 void te_set(struct te_work *w, te_tensor tensor, enum te_param param, void *memory, enum te_dtype dtype, size_t rows, size_t cols);
 void te_set_flag(struct te_work *w, te_tensor tensor, enum te_param param);
 te_config te_new_config(struct te_work *w);
-void te_set_switch(struct te_work *w, te_config config, enum te_attribute attribute);
+void te_set_switch(struct te_work *w, te_config config, enum te_attribute attribute, uint8_t value);
 
 enum te_dtype te_dtype_of(enum fp4_dtype dtype); /* f32, f16, bf16 */
 

@@ -22,8 +22,8 @@ if [ -z "$python" ]; then
     expect_status 2
     expect_err "backend 'te' cannot run: libtransformer_engine.so was not found: get it with \`pip install transformer-engine-cu13\`" \
         'name it with --te-lib PATH or FP4CHECK_TE_LIB' 'nothing ran: every case was skipped'
-    expect_out '138 cases: 0 ok, 138 skipped, 0 error'
-    expect_equal "$(grep -c '"status":"skipped","reason":"libtransformer_engine.so was not found' none.json)" 138 'cases that say why'
+    expect_out ' cases: 0 ok, ' ' skipped, 0 error'
+    expect_equal "$(grep -c '"status":"skipped","reason":"libtransformer_engine.so was not found' none.json)" "$(grep -c '^{"case"' none.json)" 'cases that say why'
     fp run --suite smoke --backend te --backend ref
     expect_status 0
     fp list backends
@@ -118,11 +118,11 @@ has s.json '"path":"unswizzle kernel"'
 for cc in 100 120; do
     export FAKETE_CC=$cc
     # (recipe te-fast of the transform divides by the device's approximate reciprocal, which the stand-in has not)
-    fp run --suite te --case 'quantize/*64/s0' --case 'quantize/*x128/s0' --case 'rht-quantize/te/*x128/s0' --backend ref --backend te --no-stages -o b.json
+    fp run --suite te --case 'quantize/*64/s0' --case 'quantize/*x128/s0' --case 'four-over-six/*' --case 'rht-quantize/te/*x128/s0' --backend ref --backend te --no-stages -o b.json
     expect_status 0
     fp diff b.json:ref b.json:te
     expect_status 0
-    for path in 'tuned 1-D kernel' '2-D kernel' 'vector-blockwise kernel' 'group kernel' 'columnwise Hadamard fusion' \
+    for path in 'tuned 1-D kernel' '2-D kernel' 'vector-blockwise kernel' 'group kernel' '4over6 kernel' 'columnwise Hadamard fusion' \
         'row_cast_col Hadamard fusion' 'Hadamard transform and tuned 1-D kernel'; do
         has b.json "\"path\":\"$path\""
     done
@@ -159,6 +159,7 @@ refused quantize/te/sr/1x16/te-soft/rbits/f32/normal/48x80/s0 'Transformer Engin
 refused quantize/te/sr/1x16/te-soft/r7/f32/normal/48x80/s0 'a usual build of Transformer Engine has Philox with 10 rounds'
 refused quantize/te-ref/rn/1x16/f32/normal/48x80/s0 'the library computes recipes te and te-fast'
 refused rht-quantize/te/rn/bf16/normal/64x128/s0 "$old columnwise Hadamard fusion prints that it needs Blackwell"
+refused four-over-six/te/mae/1x16/bf16/four-ties/16x64/s0 "$old 4over6 kernel prints errors there and writes nothing"
 refused cvt-rn/ptx/f32/boundaries/256x4/s0 "Transformer Engine's library has no function for this alone"
 FAKETE_CC=80 refused rht-quantize/te/sr/te-soft/kernel-unfused/bf16/normal/48x80/s0 'on compute capability 8.0 Transformer Engine has no Hadamard transform'
 FAKETE_CC=100 refused quantize/te/sr/1x16/te-soft/f32/normal/48x80/s0 'on compute capability 10.0 Transformer Engine rounds by cvt.rs, not by te-soft'

@@ -43,7 +43,7 @@ struct Tensor {
 };
 struct Config {
     void *rng;
-    uint8_t tiles, stochastic, fast;
+    uint8_t tiles, stochastic, fast, four, four_fast;
 };
 
 enum { F32 = 4, F16 = 5, BF16 = 6, E4M3 = 7, E2M1 = 10 };
@@ -176,6 +176,32 @@ enum fp4_stream dispatch(const Tensor &in, const Tensor &out, const Config &conf
     return aligned && has(out.basic[0]) ? FP4_STREAM_TUNED : FP4_STREAM_VECTOR;
 }
 
+void four_over_six(const Tensor &in, const Tensor &out, const Config &config, Direction &row, Direction &col)
+{
+    struct fp4_four_params p = {};
+    struct fp4_error err;
+
+    if (capability() < 100) {
+        printf("ERROR: 4over6 needs another architecture\n");
+        return;
+    }
+    p.recipe = FP4_RECIPE_TE;
+    p.input = input_type(in.basic[0].dtype);
+    p.rows = in.basic[0].shape.data[0];
+    p.cols = in.basic[0].shape.data[1];
+    p.block_16x16 = config.tiles;
+    p.row_scaled = out.row_scaled;
+    p.bound = static_cast<unsigned>(out.bound);
+    p.error = config.four == 1 ? FP4_FOUR_MAE : FP4_FOUR_MSE;
+    p.fast_error = config.four_fast;
+    p.nan = FP4_FOUR_NAN_DROP;
+    if (fp4_four_over_six(&p, in.basic[0].ptr, row.wanted ? &row.q : nullptr, col.wanted ? &col.q : nullptr, nullptr, nullptr,
+                          &err))
+        throw std::runtime_error(err.msg);
+    row.scatter();
+    col.scatter();
+}
+
 void quantize(const Tensor &in, const Tensor &out, const Config &config, enum fp4_stream stream)
 {
     size_t rows = in.basic[0].shape.data[0], cols = in.basic[0].shape.data[1];
@@ -187,6 +213,12 @@ void quantize(const Tensor &in, const Tensor &out, const Config &config, enum fp
 
     check(in.mode == 0 && out.mode == 4 && in.basic[0].shape.ndim == 2 && (row.wanted || col.wanted), "tensors");
     check(!has(in.basic[4]), "input has scales");
+    check(out.bound == 448 || (config.four && out.bound == 256), "Unsupported NVFP4 E4M3 max.");
+    if (config.four) {
+        check(!config.stochastic, "4over6 is not stochastic");
+        four_over_six(in, out, config, row, col);
+        return;
+    }
     check(!old || stream == FP4_STREAM_VECTOR, "cuTensorMapEncodeTiled: CUDA_ERROR_INVALID_VALUE");
     p.recipe = config.fast && stream == FP4_STREAM_TUNED ? FP4_RECIPE_TE_FAST : FP4_RECIPE_TE;
     p.input = input_type(in.basic[0].dtype);
@@ -344,12 +376,9 @@ API void nvte_set_quantization_config_attribute(void *config, int attribute, con
 {
     Config *c = static_cast<Config *>(config);
 
-    check(attribute >= 4 && attribute <= 7 && bytes == (attribute == 4 ? sizeof(void *) : 1), "attribute size");
-    memcpy(attribute == 4   ? static_cast<void *>(&c->rng)
-           : attribute == 5 ? &c->tiles
-           : attribute == 6 ? &c->stochastic
-                            : &c->fast,
-           value, bytes);
+    check(attribute >= 4 && attribute <= 9 && bytes == (attribute == 4 ? sizeof(void *) : 1), "attribute size");
+    void *const places[] = { &c->rng, &c->tiles, &c->stochastic, &c->fast, &c->four, &c->four_fast };
+    memcpy(places[attribute - 4], value, bytes);
 }
 
 API void nvte_destroy_quantization_config(void *config)

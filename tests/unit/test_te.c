@@ -55,6 +55,8 @@ Test(te, takes_the_kernel_that_the_library_dispatches_to)
         { "rht-quantize/te/rn/kernel-unfused/bf16/normal/32x2/s0", TE_PATH_NONE },
         { "rht-quantize/te/rn/sum-seq/kernel-unfused/bf16/normal/64x64/s0", TE_PATH_NONE },
         { "rht-quantize/te/rn/inverse/bf16/normal/64x128/s0", TE_PATH_NONE },
+        { "four-over-six/te/mae/1x16/bf16/four-ties/16x64/s0", TE_PATH_FOUR },
+        { "four-over-six/te-ref/mae/1x16/bf16/four-ties/16x64/s0", TE_PATH_NONE },
         { "dequantize/te/bf16/normal/16x256/s0", TE_PATH_DEQUANTIZE },
         { "swizzle/te/e4m3/coords/144x3/s0", TE_PATH_SWIZZLE },
         { "swizzle/te/unswizzle/e4m3/coords/144x3/s0", TE_PATH_UNSWIZZLE },
