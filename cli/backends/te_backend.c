@@ -134,7 +134,7 @@ static void describe(char *text, size_t size)
     snprintf(text, size,
              "Transformer Engine %s, build id %.16s, %s, compute capability %d.%d, driver CUDA %d.%d, runtime %d.%d%s%.60s",
              *l->version ? l->version : "of unknown version", *l->build_id ? l->build_id : "none", l->device, l->major, l->minor,
-             l->driver / 1000, l->driver % 1000 / 10, l->runtime / 1000, l->runtime % 1000 / 10, *l->unresolved ? ", " : "",
+             l->driver / 1000, l->driver % 1000 / 10, l->runtime / 1000, l->runtime % 1000 / 10, *l->unresolved ? ", without " : "",
              l->unresolved);
 }
 

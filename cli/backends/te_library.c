@@ -119,6 +119,16 @@ static int load_failed(const char *path, const char *why, struct fp4_error *err)
     return fp4_fail(err, FP4_EIO, "cannot load '%.150s': %.200s%s", path, why, hint);
 }
 
+/* ".../libtransformer_engine.so: undefined symbol: NAME, version ..." */
+static void keep_unresolved(struct te_library *l, const char *why)
+{
+    static const char phrase[] = "undefined symbol: ";
+    const char *name = why ? strstr(why, phrase) : NULL;
+
+    if (name)
+        snprintf(l->unresolved, sizeof l->unresolved, "%.*s", (int)strcspn(name + strlen(phrase), ", "), name + strlen(phrase));
+}
+
 static void *load(struct te_library *l, const char *path, const struct te_elf *elf, struct fp4_error *err)
 {
     char below[256];
@@ -130,9 +140,7 @@ static void *load(struct te_library *l, const char *path, const struct te_elf *e
     handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     if (handle)
         return handle;
-    why = dlerror();
-    snprintf(l->unresolved, sizeof l->unresolved, "%s",
-             why && strstr(why, "undefined symbol: ") ? strstr(why, "undefined symbol: ") : "");
+    keep_unresolved(l, dlerror());
     handle = dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
     if (!handle) {
         why = dlerror();

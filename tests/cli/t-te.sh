@@ -166,6 +166,9 @@ FAKETE_CC=100 refused quantize/te/sr/1x16/te-soft/f32/normal/48x80/s0 'on comput
 FP4CHECK_TE_LIB=$tests/libfakete-part.so refused rht-quantize/te/sr/te-soft/kernel-unfused/bf16/normal/48x80/s0 \
     'this version of Transformer Engine exports no Hadamard transform and vector-blockwise kernel'
 
+fp list backends --te-lib "$tests/libfakete-part.so"
+expect_out 'runtime 13.0, without fakete_of_another_version)'
+
 # tried all the same: what the kernels print, leave and throw is an error of its case
 failed() { # CASE REASON
     fp run --case "$1" --backend te -o r.json

@@ -367,6 +367,14 @@ API void nvte_get_tensor_param_v2(void *tensor, int param, void *value, size_t b
     *written = mode_is("abi") ? sizeof(Basic) - 8 : sizeof(Basic);
 }
 
+#ifdef FAKETE_PART /* nobody has this function, and nobody calls this one: a library below is of another version */
+extern "C" void fakete_of_another_version();
+API void nvte_matrix_product()
+{
+    fakete_of_another_version();
+}
+#endif
+
 API void *nvte_create_quantization_config()
 {
     return new Config();
