@@ -123,10 +123,12 @@ int te_find_library(char *path, size_t size, bool *asked, struct fp4_error *err)
 
     *asked = named && *named;
     if (*asked) {
-        if ((size_t)snprintf(path, size, "%s", named) >= size)
+        char full[PATH_MAX]; /* a name without a slash would be looked for elsewhere */
+
+        if (access(named, R_OK) || !realpath(named, full))
+            return fp4_fail(err, FP4_EIO, "there is no Transformer Engine library '%s' (--te-lib, %s)", named, TE_LIBRARY_VARIABLE);
+        if ((size_t)snprintf(path, size, "%s", full) >= size)
             return fp4_fail(err, FP4_EUSAGE, "the path of the Transformer Engine library is too long");
-        if (access(path, R_OK))
-            return fp4_fail(err, FP4_EIO, "there is no Transformer Engine library '%s' (--te-lib, %s)", path, TE_LIBRARY_VARIABLE);
         return 0;
     }
     s = all_sites();

@@ -60,6 +60,7 @@ static const struct symbol cuda_symbols[] = {
     NEEDED(te_cuda, last_error, "cudaGetLastError"),
     NEEDED(te_cuda, error_text, "cudaGetErrorString"),
     OPTIONAL(te_cuda, properties, "cudaGetDeviceProperties"),
+    OPTIONAL(te_cuda, properties, "cudaGetDeviceProperties_v2"), /* CUDA 12 */
 };
 
 /* The first symbol that has to be there and is not, or NULL. */
@@ -72,7 +73,8 @@ static const char *find_symbols(void *handle, const struct symbol *symbols, size
 
         if (!found && !symbols[i].optional)
             return symbols[i].name;
-        memcpy((char *)table + symbols[i].place, &found, sizeof found);
+        if (found)
+            memcpy((char *)table + symbols[i].place, &found, sizeof found);
     }
     return NULL;
 }

@@ -39,11 +39,11 @@ expect_err "there is no Transformer Engine library 'nowhere.so'"
 echo text >text.so
 fp run --op swizzle --backend te --te-lib text.so
 expect_status 2
-expect_err "'text.so' is not a shared library"
+expect_err "/text.so' is not a shared library"
 head -c 5000 "$tests/libfakete.so" >cut.so
 fp run --op swizzle --backend te --te-lib cut.so
 expect_status 2
-expect_err "'cut.so' is cut off"
+expect_err "/cut.so' is cut off"
 fp run --op swizzle --backend te --te-lib "$tests/libfakete-old.so"
 expect_status 2
 expect_err 'libfakete-old.so'\'' lacks nvte_set_tensor_param_v2: it is too old, or not Transformer Engine'
@@ -58,11 +58,11 @@ open("nccl.so", "wb").write(b.replace(b"libgcc_s.so.1\0", b"libnccl.so.27\0"))
 P
 fp run --op swizzle --backend te --te-lib foreign.so
 expect_status 2
-expect_err "'foreign.so' is a library for another kind of machine (ELF machine 243)"
-fp run --op swizzle --backend te --te-lib ./cudnn.so
+expect_err "/foreign.so' is a library for another kind of machine (ELF machine 243)"
+fp run --op swizzle --backend te --te-lib cudnn.so
 expect_status 2
-expect_err "cannot load './cudnn.so': libcudnn.so.8: cannot open shared object file" 'it needs cuDNN 9'
-fp run --op swizzle --backend te --te-lib ./nccl.so
+expect_err "/cudnn.so': libcudnn.so.8: cannot open shared object file" 'it needs cuDNN 9'
+fp run --op swizzle --backend te --te-lib nccl.so
 expect_err 'libnccl.so.27: cannot open shared object file' 'it needs NCCL'
 FAKETE_MODE=abi fp run --op swizzle --backend te --te-lib "$tests/libfakete.so"
 expect_status 2
