@@ -195,13 +195,18 @@ $(BUILD)/tests/fp4check-faulty: $(BUILD)/obj/cli/main.o $(FAULTY_OBJ) $(BUILD)/l
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
+$(BUILD)/tests/philox_device: $(BUILD)/obj/tests/gpu/philox_device.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
+
 $(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tests/fuzz/replay_main.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
 -include $(if $(NVCC),$(CUDA_OBJ:.o=.d)) $(FAULTY_OBJ:.o=.d) $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d) \
-	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c))
+	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c tests/gpu/*.c))
 
 # ---- the README's two commands --------------------------------------------------------------------------------------------------------
 
@@ -240,7 +245,7 @@ VECTORS ?= tests/conformance/vectors
 conformance: $(BUILD)/tests/conformance ## vectors made by others
 	$(Q)$(BUILD)/tests/conformance $(VECTORS)
 
-cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty ## end-to-end tests of the command line
+cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty $(if $(NVCC),$(BUILD)/tests/philox_device) ## end-to-end tests of the command line
 	$(Q)tests/cli/run-tests.sh $(BUILD)/fp4check
 
 fuzz-replay: $(BUILD)/tests/replay_dump
