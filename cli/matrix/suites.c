@@ -284,6 +284,8 @@ static const struct suite_cases rows[] = {
     { OP_QUANTIZE, "te te-fast te-ref torchao", "rn/1x16 sr/1x16 rn/1x16/both rn/16x16/both sr/1x16/both", ALL_FLOATS, "{input}",
       "-", 1, INPUT },
     { OP_RHT_QUANTIZE, "te te-fast", "rn sr rn/both/kernel-rowcol", "bf16", "{input}", "-", 1, INPUT },
+    { OP_FOUR_OVER_SIX, "torchao te-fast", "mae/1x16 mse/1x16 mae/1x16/amax-row mae/16x16 mse/16x16", ALL_FLOATS, "{input}", "-", 1,
+      INPUT },
 };
 
 /* ---- expansion ------------------------------------------------------------------------------------------------------------------------- */

@@ -33,6 +33,12 @@ fp diff sweep.json sweep.json
 expect_status 0
 expect_last_line out '440 cases compared: 440 equal'
 
+# what show says of a block
+fp show --rows 0 --cols 48:64 four-over-six/torchao/mae/1x16/bf16/four-ties/16x64/s0
+expect_status 0
+expect_out 'row 0, block 3 (columns 48-63): amax 14.4375, scale 0x5c = 24' \
+    '    map-to-6     scale 0x5c = 24, error 1.8125 (0x3fe80000): stored' '    map-to-4     scale 0x61 = 36, error 1.8125 (0x3fe80000)'
+
 # a block that took the other candidate, with its scale and codes, is one finding
 cat >flip.py <<'P'
 import sys
