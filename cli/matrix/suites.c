@@ -214,6 +214,7 @@ static const struct suite_cases rows[] = {
     { OP_GEMM, "torchao te-ref", "product product/amax-row product/bound-448 product/sum-exact product/bias product/amax-row/bias",
       "f32 bf16", "normal heavy grid outliers bands zeros negzero inf nan random anybytes", "16x24x64", 1, BOTH },
     { OP_GEMM, "torchao te-ref", "product", "f32 bf16", "normal random", "1x8x32 17x40x96 16x16x2048", 1, BOTH },
+    { OP_GEMM, "torchao te-ref", "product", "f32", "allcodes", "512x16x32", 1, BOTH },
     { OP_GEMM, "torchao", "product/factor-divide product/amax-row/factor-divide", "f32", "normal random", "16x24x128", 2, BOTH },
     { OP_GEMM, "torchao", "quantized high-precision dequantized high-precision/amax-row dequantized/amax-row", "bf16",
       "normal grid", "128x128x128", 1, BOTH },
