@@ -166,7 +166,7 @@ case=four-over-six/torchao/mae/1x16/bf16/four-special/16x64/s0
 dumps propagate.json payload.json set $case codes 0 4 set $case codes 5 b
 fp diff propagate.json payload.json
 expect_status 1
-expect_out 'NaN policy: 1 of 64 blocks have a NaN scale on both sides' 'codes e2m1 [16,64]: of 1024: 2 by NaN policy'
+expect_out 'NaN policy: in 1 of 64 blocks both scales are NaN' 'codes e2m1 [16,64]: of 1024: 2 by NaN policy'
 fp diff --nan equal propagate.json payload.json
 expect_status 0
 # a wrong code in a block without NaN is none of that
