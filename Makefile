@@ -182,6 +182,12 @@ $(BUILD)/tests/conformance: $(BUILD)/obj/tests/conformance/conformance.o $(BUILD
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
+$(BUILD)/tests/time_four: $(BUILD)/obj/tests/bench/time_four.o $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
+-include $(BUILD)/obj/tests/bench/time_four.d
+
 # The program with backends that are wrong on purpose: another registry.c, so that nothing of the library's is taken.
 FAULTY_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tests/faulty/*.c))) \
 	$(if $(NVCC),$(patsubst %.cu,$(BUILD)/obj/%.o,$(wildcard tests/faulty/*.cu)))
@@ -208,18 +214,18 @@ $(FAKETE): tests/fakete/fakete.cpp $(FAKETE_REF)
 	$(SAY) CXX $@
 	$(Q)$(CXX) -std=c++17 -O1 -Wall -Wextra -fPIC -fvisibility=hidden $(FAKETE_FLAGS) -Ireference -shared -o $@ $^ -lm
 
+$(BUILD)/tests/philox_device: $(BUILD)/obj/tests/gpu/philox_device.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
+
 $(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tests/fuzz/replay_main.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
-$(BUILD)/tests/time_four: $(BUILD)/obj/tests/bench/time_four.o $(BUILD)/libfp4ref.a
-	@mkdir -p $(@D)
-	$(SAY) LINK $@
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
-
 -include $(if $(NVCC),$(CUDA_OBJ:.o=.d)) $(FAULTY_OBJ:.o=.d) $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d) \
-	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/bench/*.c tests/conformance/*.c tests/fuzz/*.c))
+	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c tests/gpu/*.c))
 
 # ---- the README's two commands --------------------------------------------------------------------------------------------------------
 
@@ -258,7 +264,7 @@ VECTORS ?= tests/conformance/vectors
 conformance: $(BUILD)/tests/conformance ## vectors made by others
 	$(Q)$(BUILD)/tests/conformance $(VECTORS)
 
-cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty $(FAKETE) ## end-to-end tests of the command line
+cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty $(FAKETE) $(if $(NVCC),$(BUILD)/tests/philox_device) ## end-to-end tests of the command line
 	$(Q)tests/cli/run-tests.sh $(BUILD)/fp4check
 
 fuzz-replay: $(BUILD)/tests/replay_dump

@@ -132,6 +132,7 @@ struct four_line {
     float x[16];
     float scaled[2][16];
     uint32_t code[2][16];
+    float difference[2][16];
     float error[2];
 };
 
@@ -150,7 +151,7 @@ static void load(const struct four_direction *d, size_t line, size_t b, float x[
     } else {
         memcpy(half, (const char *)d->x + 2 * at, sizeof half);
         for (i = 0; i < 16; i++)
-            x[i] = fp4a_from_bf16(half[i]);
+            x[i] = fp4a_float((uint32_t)half[i] << 16); /* a NaN as it is: no output shows it */
     }
 }
 
@@ -202,47 +203,58 @@ static ALWAYS_INLINE void differences(enum four_value value, const struct four_d
         out[i] = four_difference(value, numerator, &g, q[i], f, x[i]);
 }
 
-/* The error of a line whose codes have the values q. */
-static float line_error(const struct four_direction *d, const float q[16], float f, const float x[16])
+/* What four_error_add makes of each candidate's differences, the two sums side by side. */
+static void sum_errors(const struct four_chain *ch, struct four_line *l)
 {
-    const struct four_chain *ch = d->ch;
-    float difference[16], sum = 0.0f;
+    const float *d6 = l->difference[FP4_MAP_TO_6], *d4 = l->difference[FP4_MAP_TO_4];
+    float six = 0.0f, four = 0.0f;
     int i;
 
+    if (!ch->mse) {
+        for (i = 0; i < 16; i++) {
+            six = four_error_add(false, false, six, d6[i]);
+            four = four_error_add(false, false, four, d4[i]);
+        }
+    } else {
+        for (i = 0; i < 16; i++) {
+            six = four_error_add(true, ch->fused, six, d6[i]);
+            four = four_error_add(true, ch->fused, four, d4[i]);
+        }
+    }
+    l->error[FP4_MAP_TO_6] = six;
+    l->error[FP4_MAP_TO_4] = four;
+}
+
+/* Codes and differences of candidate c of a line. */
+static void encode(const struct four_direction *d, struct four_line *l, int c, uint32_t byte, bool zeros)
+{
+    const struct four_chain *ch = d->ch;
+    float e = chain_element_scale(&ch->chain, &d->globals, byte), f = fp4a_from_e4m3(byte);
+    float x[16], scaled[16], q[16], difference[16];
+    uint32_t code[16];
+    int i;
+
+    memcpy(x, l->x, sizeof x);
+    for (i = 0; i < 16; i++)
+        scaled[i] = fp4a_mul(x[i], e);
+    if (zeros)
+        memset(scaled, 0, sizeof scaled);
+    for (i = 0; i < 16; i++)
+        code[i] = fp4a_to_e2m1(scaled[i]);
+    if (ch->chain.nan_code_zero || ch->chain.drop_minus_zero)
+        for (i = 0; i < 16; i++)
+            code[i] = chain_code(&ch->chain, scaled[i], code[i]);
+    for (i = 0; i < 16; i++)
+        q[i] = fp4a_from_e2m1(code[i]);
     if (ch->value == FOUR_VALUE_AMAX)
         differences(FOUR_VALUE_AMAX, d, q, f, x, difference);
     else if (ch->value == FOUR_VALUE_DECODE)
         differences(FOUR_VALUE_DECODE, d, q, f, x, difference);
     else
         differences(FOUR_VALUE_SCALED, d, q, f, x, difference);
-    for (i = 0; i < 16; i++)
-        sum = four_error_add(ch->mse, ch->fused, sum, difference[i]);
-    return sum;
-}
-
-/* Codes and error of candidate c of a line. */
-static void encode(const struct four_direction *d, struct four_line *l, int c, uint32_t byte, bool zeros)
-{
-    const struct fp4_chain *chain = &d->ch->chain;
-    float e = chain_element_scale(chain, &d->globals, byte), q[16];
-    float x[16], scaled[16];
-    uint32_t *code = l->code[c];
-    int i;
-
-    memcpy(x, l->x, sizeof x);
-    for (i = 0; i < 16; i++)
-        scaled[i] = fp4a_canonical(fp4a_mul(x[i], e));
-    if (zeros)
-        memset(scaled, 0, sizeof scaled);
     memcpy(l->scaled[c], scaled, sizeof scaled);
-    for (i = 0; i < 16; i++)
-        code[i] = fp4a_to_e2m1(scaled[i]);
-    if (chain->nan_code_zero || chain->drop_minus_zero)
-        for (i = 0; i < 16; i++)
-            code[i] = chain_code(chain, scaled[i], code[i]);
-    for (i = 0; i < 16; i++)
-        q[i] = fp4a_from_e2m1(code[i]);
-    l->error[c] = line_error(d, q, fp4a_from_e4m3(byte), x);
+    memcpy(l->code[c], code, sizeof code);
+    memcpy(l->difference[c], difference, sizeof difference);
 }
 
 static void pack(uint8_t *out, const uint32_t code[16])
@@ -261,7 +273,8 @@ static void store(const struct four_direction *d, size_t line, size_t b, const s
     out->scales[line * d->blocks + b] = (uint8_t)byte;
     pack(out->codes + first / 2, l->code[pick]);
     if (out->scaled)
-        memcpy(out->scaled + first, l->scaled[pick], sizeof l->scaled[pick]);
+        for (i = 0; i < 16; i++)
+            out->scaled[first + i] = fp4a_canonical(l->scaled[pick][i]);
     if (out->dequantized) {
         float scale = fp4a_mul(fp4a_mul(fp4a_from_e4m3(byte), d->globals.amax), d->dequantize_factor);
 
@@ -305,13 +318,16 @@ static void encode_block(const struct four_direction *d, size_t line, size_t hei
     }
     zeros = (ch->zero_block && amax == 0.0f) || (ch->zero_amax && d->globals.amax == 0.0f);
     four_scale_pair(&d->globals, amax, byte);
-    for (c = 0; c < 2; c++) {
-        if (zeros)
-            byte[c] = 0;
-        for (i = 0; i < height; i++) {
+    for (c = 0; c < 2; c++)
+        byte[c] = zeros ? 0 : byte[c];
+    for (i = 0; i < height; i++) {
+        for (c = 0; c < 2; c++)
             encode(d, &l[i], (int)c, byte[c], zeros);
+        sum_errors(ch, &l[i]);
+    }
+    for (c = 0; c < 2; c++) {
+        for (i = 0; i < height; i++)
             errors[i] = l[i].error[c];
-        }
         error[c] = height == 16 ? four_tree_sum(errors) : errors[0];
     }
     pick = four_pick(error[FP4_MAP_TO_6], error[FP4_MAP_TO_4]);

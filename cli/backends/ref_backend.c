@@ -173,29 +173,14 @@ void *ref_named(struct case_tensors *t, const char *name, const char *suffix)
     return data_of(t, full);
 }
 
-struct fp4_quantized ref_direction_of(struct case_tensors *t, const char *suffix)
+static void *host_buffer(void *t, const char *name, const char *suffix)
 {
-    struct fp4_quantized q;
-
-    q.codes = ref_named(t, "codes", suffix);
-    q.scales = ref_named(t, "block-scale", suffix);
-    q.amax = ref_named(t, "amax", suffix);
-    q.global_scale = ref_named(t, "global-scale", suffix);
-    q.block_amax = ref_named(t, "block-amax", suffix);
-    q.scaled = ref_named(t, "scaled", suffix);
-    q.rbits = ref_named(t, "random", suffix);
-    q.dequantized = ref_named(t, "dequantized", suffix);
-    q.given_amax = ref_named(t, "given-amax", suffix);
-    q.given_rbits = ref_named(t, "rbits", suffix);
-    return q;
+    return ref_named(t, name, suffix);
 }
 
-static void rng_state(struct case_tensors *t, uint64_t *seed, uint64_t *offset)
+struct fp4_quantized ref_direction_of(struct case_tensors *t, const char *suffix)
 {
-    const uint8_t *state = data_of(t, "rng-state");
-
-    *seed = state ? u64_at(state, 0) : 0;
-    *offset = state ? u64_at(state, 1) : 0;
+    return quantized_of(host_buffer, t, suffix);
 }
 
 static int run_quantize(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
@@ -204,7 +189,7 @@ static int run_quantize(const struct fp4_case *c, struct case_tensors *t, struct
     struct fp4_quantize_params p;
 
     quantize_params_of(c, &p);
-    rng_state(t, &p.seed, &p.offset);
+    rng_state_of(t, &p.seed, &p.offset);
     return fp4_quantize(&p, data_of(t, "x"), row.codes ? &row : NULL, col.codes ? &col : NULL, err);
 }
 
@@ -217,7 +202,7 @@ static int run_rht(const struct fp4_case *c, struct case_tensors *t, struct fp4_
     rht_params_of(c, &p);
     if (p.approx_rcp && !(p.rcp_table = rcp_table_h200(err)))
         return -1;
-    rng_state(t, &p.seed, &p.offset);
+    rng_state_of(t, &p.seed, &p.offset);
     return fp4_rht_quantize(&p, ref_named(t, "x", ""), row.codes ? &row : NULL, &col, &stages, err);
 }
 

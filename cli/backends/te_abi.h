@@ -3,7 +3,7 @@
  * te_abi.h: what backend `te` knows of libtransformer_engine.so, and of the CUDA runtime that this library is linked to: values, layouts
  * and prototypes of their C interfaces (LP64), as functions to be found at run time. Nothing here is linked.
  *
- * Source: docs/numerics.md 12.3, TE 9; the wheel transformer-engine-cu13 2.20.2 exports all of these symbols. The size of
+ * Source: docs/numerics.md 14.3, TE 9; the wheel transformer-engine-cu13 2.20.2 exports all of these symbols. The size of
  * te_basic_tensor is compared with what the library says of itself before anything else is called (te_library.c).
  */
 #ifndef FP4_TE_ABI_H

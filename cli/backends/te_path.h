@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* te_path.h: which of Transformer Engine's kernels a case reaches, and where these run. Source: docs/numerics.md 12.1, 12.2 (TE 8). */
+/* te_path.h: which of Transformer Engine's kernels a case reaches, and where these run. Source: docs/numerics.md 14.1, 14.2 (TE 8). */
 #ifndef FP4_TE_PATH_H
 #define FP4_TE_PATH_H
 

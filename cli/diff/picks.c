@@ -410,7 +410,7 @@ bool picks_settle(struct case_diff *d)
                  p->nan_side[0] == 'a' ? "A" : "B", p->nan_side[0] == 'a' ? "B" : "A", p->nan_blocks, p->blocks);
     if (p->nan_payloads)
         snprintf(payloads, sizeof payloads,
-                 "%sNaN policy: %zu of %zu blocks have a NaN scale on both sides and other codes, which mean nothing",
+                 "%sNaN policy: in %zu of %zu blocks both scales are NaN and codes, which mean nothing there, differ",
                  p->flips || p->nan_blocks ? "; " : "", p->nan_payloads, p->blocks);
     d->verdict = VERDICT_DIFFERS;
     snprintf(d->reason, sizeof d->reason, "%s%s%s%s", flips, nan, payloads,

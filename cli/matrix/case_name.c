@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cases and their names: printing, parsing, and which combinations are defined. */
 #include "case_build.h"
+#include "term.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,36 +19,8 @@ struct offer {
     size_t used;
     bool cut;
     const char *near;
-    unsigned distance;
+    size_t distance;
 };
-
-/* Edit distance, capped by the length of short names; two edits count as a slip of the keyboard. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-    unsigned row[40];
-    size_t i, j, n = strlen(b);
-
-    if (strlen(a) > 39 || n > 38)
-        return 99;
-    for (j = 0; j <= n; j++)
-        row[j] = (unsigned)j;
-    for (i = 0; a[i]; i++) {
-        unsigned diagonal = row[0];
-
-        row[0] = (unsigned)i + 1;
-        for (j = 0; j < n; j++) {
-            unsigned best = diagonal + (a[i] != b[j]);
-
-            diagonal = row[j + 1];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (diagonal + 1 < best)
-                best = diagonal + 1;
-            row[j + 1] = best;
-        }
-    }
-    return row[n];
-}
 
 static void offer_start(struct offer *o, const char *given)
 {
@@ -58,12 +31,11 @@ static void offer_start(struct offer *o, const char *given)
 
 static void offer_add(struct offer *o, const char *name)
 {
-    size_t n = strlen(name);
-    unsigned distance;
+    size_t n = strlen(name), distance;
 
     if (!n)
         return;
-    distance = edit_distance(o->given, name);
+    distance = word_distance(o->given, name);
     if (distance < o->distance && distance < n) {
         o->distance = distance;
         o->near = name;

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POISON 0xA5u
-
 /* ---- describing ---------------------------------------------------------------------------------------------------------------------- */
 
 static void add(struct case_tensors *t, enum tensor_role role, const char *name, bool transposed, enum fp4_dtype dtype, size_t d0,
@@ -288,22 +286,6 @@ fail:
     case_release(t);
     case_name(c, name);
     return fp4_fail_in(err, "inputs of %s", name);
-}
-
-int case_outputs(struct case_tensors *t, bool stages, struct fp4_error *err)
-{
-    size_t i;
-
-    for (i = 0; i < t->count; i++) {
-        struct tensor *x = &t->t[i];
-
-        if (x->role == TENSOR_INPUT || x->data || (x->role == TENSOR_STAGE && !stages))
-            continue;
-        if (allocate(x, err))
-            return -1;
-        memset(x->data, POISON, x->bytes);
-    }
-    return 0;
 }
 
 void case_release(struct case_tensors *t)

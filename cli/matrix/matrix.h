@@ -248,8 +248,6 @@ bool case_rht_approx_rcp(const struct fp4_case *c);
 int case_describe(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err);
 /* Allocates the inputs and generates them. */
 int case_inputs(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err);
-/* Allocates outputs and stages (filled with poison). */
-int case_outputs(struct case_tensors *t, bool stages, struct fp4_error *err);
 void case_release(struct case_tensors *t);
 struct tensor *tensor_find(struct case_tensors *t, const char *name); /* NULL when there is none */
 

@@ -7,8 +7,9 @@
     four_over_six_eager.py --device cuda --shape 8192x7168 --shape 32768x7168
 
 The arithmetic is that of docs/numerics.md, "Four-over-six", recipe torchao, one elementwise operation at a time on whole tensors; only
-the sum of a block's errors, whose order is fixed, is a loop of 16. The tensor amax is computed outside the timing, for both. Needs
-torch (2.13.0 was used); nothing else here does.
+the sum of a block's errors, whose order is fixed, is a loop of 16. The tensor amax is computed outside the timing, for both. On a CPU
+both are measured in the CPU time of their one thread, so that other work on the machine counts little. Needs torch (2.13.0 was used);
+nothing else here does.
 """
 import argparse
 import pathlib
@@ -90,16 +91,17 @@ def four_over_six(x, amax, c, tile, mse):
 
 def seconds_of(call, device, runs):
     """The median of some calls, after one to warm up."""
+    clock = time.process_time if device == "cpu" else time.perf_counter
     times = []
     for run in range(runs + 1):
         if device == "cuda":
             torch.cuda.synchronize()
-        start = time.perf_counter()
+        start = clock()
         call()
         if device == "cuda":
             torch.cuda.synchronize()
         if run:
-            times.append(time.perf_counter() - start)
+            times.append(clock() - start)
     return sorted(times)[len(times) // 2]
 
 

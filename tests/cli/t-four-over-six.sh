@@ -33,21 +33,28 @@ fp diff sweep.json sweep.json
 expect_status 0
 expect_last_line out '440 cases compared: 440 equal'
 
+# what show says of a block
+fp show --rows 0 --cols 48:64 four-over-six/torchao/mae/1x16/bf16/four-ties/16x64/s0
+expect_status 0
+expect_out 'row 0, block 3 (columns 48-63): amax 14.4375, scale 0x5c = 24' \
+    '    map-to-6     scale 0x5c = 24, error 1.8125 (0x3fe80000): stored' '    map-to-4     scale 0x61 = 36, error 1.8125 (0x3fe80000)'
+
 # a block that took the other candidate, with its scale and codes, is one finding
 cat >flip.py <<'P'
 import sys
 import dumps
 
 dump, stages, out, row, block, drift = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), sys.argv[6]
+suffix = sys.argv[7] if len(sys.argv) > 7 else ""
 d, s = dumps.load(dump), dumps.load(stages)
 name = d["cases"][0]["case"]
-stage = lambda which: dumps.data_of(dumps.tensor(s, name, which))
-columns = dumps.tensor(s, name, "pick")["shape"][1]
+stage = lambda which: dumps.data_of(dumps.tensor(s, name, which + suffix))
+columns = dumps.tensor(s, name, "pick" + suffix)["shape"][1]
 height = 16 if "/16x16/" in name else 1
 for at in range(row * columns + block, (row + height) * columns, columns):
     other = 4 if stage("pick")[at] == 0 else 6
     for which, made, size in (("block-scale", "scale-%d", 1), ("codes", "codes-%d", 8)):
-        t = dumps.tensor(d, name, which)
+        t = dumps.tensor(d, name, which + suffix)
         data = dumps.data_of(t)
         data[size * at:size * at + size] = stage(made % other)[size * at:size * at + size]
         dumps.put_data(t, data)
@@ -122,6 +129,18 @@ fp diff tile.json tile-flip.json
 expect_status 1
 expect_out 'differs: 1 selection flip in 8 blocks' 'row 16, block 1: A took' 'block-scale e4m3 [32,4]: of 128: 16 in blocks with the other candidate'
 
+# so does a block of the transposed output, which chooses on its own
+both=four-over-six/te/mse/1x16/both/bf16/normal/32x48/s0
+fp run --case $both --backend ref --bytes all --stages -o both-stages.json
+fp run --case $both --backend ref --bytes all --no-stages -o both.json
+flip both.json both-stages.json both-flip.json 5 1 0 .t
+fp diff --json report.json both.json both-flip.json
+expect_status 1
+expect_out 'differs: 1 selection flip in 192 blocks' 'transposed row 5, block 1: A took' \
+    'block-scale.t e4m3 [48,2]: of 96: 1 in a block with the other candidate'
+expect_no_out 'block-scale e4m3'
+has report.json '"transposed":true,"row":5,"block":1'
+
 # NaN policy: the same cases under both, as two backends would give them
 propagated() { # KNOBS TAIL: drop.json and propagate.json
     fp run --case "four-over-six/torchao/$1/$2" --backend ref --bytes all -o drop.json
@@ -147,7 +166,7 @@ case=four-over-six/torchao/mae/1x16/bf16/four-special/16x64/s0
 dumps propagate.json payload.json set $case codes 0 4 set $case codes 5 b
 fp diff propagate.json payload.json
 expect_status 1
-expect_out 'NaN policy: 1 of 64 blocks have a NaN scale on both sides' 'codes e2m1 [16,64]: of 1024: 2 by NaN policy'
+expect_out 'NaN policy: in 1 of 64 blocks both scales are NaN' 'codes e2m1 [16,64]: of 1024: 2 by NaN policy'
 fp diff --nan equal propagate.json payload.json
 expect_status 0
 # a wrong code in a block without NaN is none of that

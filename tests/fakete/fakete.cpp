@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fakete.cpp: a stand-in for libtransformer_engine.so and the CUDA runtime below it, for tests of backend `te` on machines without a GPU.
- * The exported interface is written down here a second time, from docs/numerics.md 12.3, and checked as the library checks it; the numbers
+ * The exported interface is written down here a second time, from docs/numerics.md 14.3, and checked as the library checks it; the numbers
  * come from libfp4ref. Memory of the "device" is the host's.
  *
  *   FAKETE_CC     compute capability, 90 by default: which kernels there are, and how they fail

@@ -534,22 +534,6 @@ Test(case_describe, lists_tensors_in_stage_order)
     expect_tensors("philox/te/u32/kat/7x8/s0", "I seed u64 7, I subsequence u64 7, I offset u64 7, O words u32 7x8");
 }
 
-Test(case_outputs, poisons_outputs_and_leaves_stages_out_unless_asked)
-{
-    struct fp4_case c = parsed("quantize/te/rn/1x16/bf16/normal/16x32/s0");
-    struct fp4_error err = { FP4_OK, "" };
-    struct case_tensors t;
-
-    cr_assert_eq(case_inputs(&c, &t, &err), 0, "%s", err.msg);
-    cr_assert_eq(case_outputs(&t, false, &err), 0);
-    cr_expect(tensor_find(&t, "codes")->data && !tensor_find(&t, "scaled")->data && !tensor_find(&t, "nothing"));
-    cr_expect_neq(tensor_find(&t, "codes")->data[0], 0);
-    cr_assert_eq(case_outputs(&t, true, &err), 0);
-    cr_expect(tensor_find(&t, "scaled")->data);
-    case_release(&t);
-    cr_expect(!tensor_find(&t, "x")->data);
-}
-
 /* ---- selecting -------------------------------------------------------------------------------------------------------------------------- */
 
 static size_t selected(const struct selection *sel, struct fp4_error *err)
