@@ -23,6 +23,9 @@ bool case_has_col(const struct fp4_case *c);
 bool case_gives_amax(const struct fp4_case *c);
 bool case_is_file_name(const char *text); /* file- and 16 lower-case hex digits */
 
+/* rs_models.c: the tokens of KNOB_RS, NULL-ended. */
+extern const char *rs_model_tokens[];
+
 /* input_tensor.c: index of a registered tensor by its data name, or -1; fills x from it. */
 int input_find(const char *data_name);
 int input_fill(const struct fp4_case *c, struct tensor *x, struct fp4_error *err);

@@ -3,15 +3,13 @@
  * The knob table, in the order in which tokens stand in a name. Within one operation no token belongs to two knobs, so a name can be
  * read without saying which knob is meant. test_matrix.c checks that.
  */
-#include "matrix.h"
+#include "case_build.h"
 
 #include <assert.h>
 
 #define OP(op) (1u << OP_##op)
 #define QUANTIZERS (OP(QUANTIZE) | OP(RHT_QUANTIZE))
 #define CONVERTERS (OP(CVT_RS) | OP(SR_BF16X4) | OP(SR_FP32X4) | OP(SR_BF16X8))
-
-#define RS_MODELS_MAX 64
 
 static const char *const round_tokens[] = { "rn", "sr", NULL };
 static const char *const block_tokens[] = { "1x16", "16x16", NULL };
@@ -36,18 +34,6 @@ static const char *const swizzle_tokens[] = { "swizzle", "unswizzle", NULL };
 static const char *const pack_tokens[] = { "x4", "x2", NULL };
 static const char *const rounds_tokens[] = { "r10", "r7", NULL };
 
-/* The models are a table of the reference; their names are copied here before main runs, so that the knob table stays plain data. */
-static const char *rs_tokens[RS_MODELS_MAX + 1];
-
-__attribute__((constructor)) static void fill_rs_tokens(void)
-{
-    size_t i;
-
-    assert(fp4_rs_model_count <= RS_MODELS_MAX);
-    for (i = 0; i < fp4_rs_model_count; i++)
-        rs_tokens[i] = fp4_rs_models[i].name;
-}
-
 const struct knob_row fp4_knobs[] = {
     { KNOB_ROUND, QUANTIZERS, round_tokens, 0, true, "round to nearest even, or stochastically" },
     { KNOB_BLOCK, OP(QUANTIZE), block_tokens, 0, true, "one scale for 16 elements, or for a 16x16 tile" },
@@ -55,8 +41,8 @@ const struct knob_row fp4_knobs[] = {
     { KNOB_OUT, OP(RHT_QUANTIZE), rht_out_tokens, 1, false,
       "the transformed and transposed output alone, or the plain rowwise one too" },
     { KNOB_AMAX, OP(QUANTIZE) | OP(DEQUANTIZE), amax_tokens, 0, false, "one amax a tensor, or one a row (a column, transposed)" },
-    { KNOB_RS, CONVERTERS, rs_tokens, 0, true, "rule and byte map of the random bits" },
-    { KNOB_RS, QUANTIZERS, rs_tokens, 0, false, "rule and byte map of the random bits" },
+    { KNOB_RS, CONVERTERS, rs_model_tokens, 0, true, "rule and byte map of the random bits" },
+    { KNOB_RS, QUANTIZERS, rs_model_tokens, 0, false, "rule and byte map of the random bits" },
     { KNOB_STREAM, OP(QUANTIZE), stream_tokens, 0, false, "which random word an element takes; rbits: the words are an input" },
     { KNOB_STREAM, OP(RHT_QUANTIZE), rht_stream_tokens, 0, false,
       "which random word an element takes; rbits: the words are an input" },
