@@ -18,12 +18,12 @@ uint16_t fp4_cvt_rn_e4m3x2(float a, float b)
     return (uint16_t)(fp4a_to_e4m3(a) << 8 | fp4a_to_e4m3(b));
 }
 
-#define MODEL(name, rule, map, note)    \
-    {                                   \
+#define MODEL(name, rule, map, note)          \
+    {                                         \
         name, { rule, map, NULL }, true, note \
     }
-#define COMBINATION(name, rule, map)   \
-    {                                  \
+#define COMBINATION(name, rule, map)         \
+    {                                        \
         name, { rule, map, NULL }, false, "" \
     }
 

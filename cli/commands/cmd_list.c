@@ -135,7 +135,8 @@ static int list_models(struct fp4_error *err)
     for (i = 0; i < fp4_rs_model_count; i++) {
         const struct fp4_rs_model_row *m = &fp4_rs_models[i];
 
-        printf("%-18s %-10s %-9s %s\n", m->name, rs_rule_name(m->model.rule), m->model.rule == FP4_RS_HASH32 ? "none" : rs_map_name(m->model.map),
+        printf("%-18s %-10s %-9s %s\n", m->name, rs_rule_name(m->model.rule),
+               m->model.rule == FP4_RS_HASH32 ? "none" : rs_map_name(m->model.map),
                m->named ? m->note : "a combination that nobody published");
     }
     return 0;

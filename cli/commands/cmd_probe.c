@@ -102,7 +102,8 @@ static struct option_row options[] = {
     TIMEOUT_OPTION(opt.select),
     { "json", 0, OPT_FLAG, NULL, "print the profile as JSON", NULL, &opt.json },
     { "output", 'o', OPT_STRING, "FILE", "write the profile as JSON to FILE too", "file", &opt.output },
-    { "save-rs-model", 0, OPT_STRING, "FILE", "write the rule and the map of bits to FILE, for --rs-model", "file", &opt.model_output },
+    { "save-rs-model", 0, OPT_STRING, "FILE", "write the rule and the map of bits to FILE, for --rs-model", "file",
+      &opt.model_output },
     { NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL },
 };
 

@@ -330,6 +330,7 @@ static struct option_row options[] = {
     TIMEOUT_OPTION(opt.select),
     { "case", 'c', OPT_LIST, "GLOB", "only cases whose name matches", NULL, &opt.select.cases },
     { "op", 0, OPT_LIST, "OP", "only cases of this operation", "op", &opt.select.ops },
+    RS_MODEL_OPTION(opt.select, "file of an rs-model that cases name"),
     { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that cases named file-... were made from", "file",
       &opt.select.inputs },
     COMPARE_OPTIONS(opt.compare),

@@ -8,7 +8,7 @@
 
 struct case_options {
     const char *suite, *shard, *seed, *device, *timeout;
-    struct string_list cases, ops, inputs, backends;
+    struct string_list cases, ops, inputs, backends, rs_models;
 };
 
 /* Rows for an option table; o is a struct case_options variable. */
@@ -30,6 +30,12 @@ struct case_options {
         "backend", 'b', OPT_LIST, "NAME", "backend to run; default: all that can run here", "backend", &(o).backends \
     }
 
+/* run: what the cases name instead of the default model. The others: files whose models case names mean. */
+#define RS_MODEL_OPTION(o, text)                                           \
+    {                                                                      \
+        "rs-model", 0, OPT_LIST, "NAME|FILE", text, "file", &(o).rs_models \
+    }
+
 #define DEVICE_OPTION(o)                                                                                                   \
     {                                                                                                                      \
         "device", 0, OPT_STRING, "LIST", "device, or devices of one kind that share the cases: 0,1 (0)", NULL, &(o).device \
@@ -45,6 +51,8 @@ struct case_options {
  * quantize case and one rht-quantize case (where the shape allows) for each tensor. */
 int cases_selected(const struct case_options *o, struct case_list *out, struct selection *used, struct fp4_error *err);
 int inputs_registered(const struct case_options *o, struct fp4_error *err);
+/* Reads the files of --rs-model, so that case names can mean them. cases_selected and inputs_registered do that first. */
+int rs_models_registered(const struct case_options *o, struct fp4_error *err);
 
 /* Reads --device and --timeout, for worker.h. */
 int workers_set(const struct case_options *o, struct fp4_error *err);

@@ -23,10 +23,10 @@ struct profile_finding {
     char value[160];
 };
 
-struct probe_rs { /* what was measured of the stochastic conversion */
-    bool measured;          /* an op with given random words is there */
-    bool additive;          /* each bit has one weight in each lane, no two the same: a byte a lane */
-    struct fp4_rs_map map;  /* when additive */
+struct probe_rs {          /* what was measured of the stochastic conversion */
+    bool measured;         /* an op with given random words is there */
+    bool additive;         /* each bit has one weight in each lane, no two the same: a byte a lane */
+    struct fp4_rs_map map; /* when additive */
     bool rule_found;
     enum fp4_rs_rule rule;
     int model;              /* value of KNOB_RS that explains everything; -1 */

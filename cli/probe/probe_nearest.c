@@ -8,14 +8,15 @@
 
 /* In the order in which they are converted; four a word. */
 static const uint32_t inputs[] = {
-    0x3F000000, 0x3F800000, 0x3FC00000, 0x40000000,                                                 /* 0: .5 1 1.5 2 */
-    0x3E800000, 0x3F400000, 0x3FA00000, 0x3FE00000, 0x40200000, 0x40600000, 0x40A00000, 0xBE800000, /* 4: the midpoints, and -0.25 */
-    0xBF400000, 0xBFA00000, 0xBFE00000, 0xC0200000, 0xC0600000, 0xC0A00000,                         /* 12: the other negative ones */
-    0x3E800001, 0x3E802000,             /* 18: 0.25 and an ulp; 0.25 and an ulp of f16 */
-    0x7FC00000, 0xFFC00000, 0x7F800001, /* 20: NaN */
+    0x3F000000, 0x3F800000, 0x3FC00000, 0x40000000, /* 0: .5 1 1.5 2 */
+    0x3E800000, 0x3F400000, 0x3FA00000, 0x3FE00000, 0x40200000, 0x40600000,
+    0x40A00000, 0xBE800000,                                                 /* 4: the midpoints, and -0.25 */
+    0xBF400000, 0xBFA00000, 0xBFE00000, 0xC0200000, 0xC0600000, 0xC0A00000, /* 12: the other negative ones */
+    0x3E800001, 0x3E802000,                                                 /* 18: 0.25 and an ulp; 0.25 and an ulp of f16 */
+    0x7FC00000, 0xFFC00000, 0x7F800001,                                     /* 20: NaN */
     0xFFBFFFFF, 0x80000000, 0x80000001, 0xB0000000, /* 23: -NaN; 24: -0, the smallest negative, a tiny one */
     0x40E00000, 0x42C80000, 0x7F800000, 0xFF800000, /* 27: 7, 100, Inf, -Inf */
-    0x007FFFFF                          /* 31 */
+    0x007FFFFF                                      /* 31 */
 };
 enum { COUNT = sizeof inputs / sizeof inputs[0], PACK = 0, TIES = 4, MIDPOINTS = 7, ABOVE = 18, NANS = 20, ZERO = 24, TOP = 27 };
 

@@ -27,8 +27,8 @@ static const uint32_t rule_values[] = {
 enum { RULE_VALUES = sizeof rule_values / sizeof rule_values[0], BYTES = 256 };
 
 /* No rule changes these. 80000000.., NaN, beyond 6 */
-static const uint32_t special_values[] = { 0x00000000, 0x80000000, 0x80000001, 0x7FC00000, 0xFFC00000, 0xFF800001,
-                                           0x40C00000, 0x40E00000, 0x7F800000, 0xFF800000 };
+static const uint32_t special_values[] = { 0x00000000, 0x80000000, 0x80000001, 0x7FC00000, 0xFFC00000,
+                                           0xFF800001, 0x40C00000, 0x40E00000, 0x7F800000, 0xFF800000 };
 enum { SPECIALS = sizeof special_values / sizeof special_values[0], SPECIAL_WORDS = 3 };
 
 struct convert { /* n conversions: one value in all four slots, one word */

@@ -5,6 +5,7 @@
  */
 #include "backend_rows.h"
 #include "probe.h"
+#include "scale_rules.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,97 +21,12 @@ static float to_bf16(float v)
     return bf16_to_f32(f32_to_bf16(v));
 }
 
-/* ---- hypotheses ------------------------------------------------------------------------------------------------------------------------- */
-
-static const float sixth = 1.0f / 6.0f;
-
-static float order_mult(float v, float s)
-{
-    float m = s * sixth;
-    return v * m;
-}
-static float order_s_by_six(float v, float s)
-{
-    float m = s / 6.0f;
-    return v * m;
-}
-static float order_v_by_six(float v, float s)
-{
-    float m = v / 6.0f;
-    return m * s;
-}
-static float order_v_sixth(float v, float s)
-{
-    float m = v * sixth;
-    return m * s;
-}
-static float order_divided(float v, float s)
-{
-    float d = 1.0f / s, m = 6.0f * d;
-    return v / m;
-}
-
-static const struct {
-    const char *name;
-    float (*value)(float v, float s);
-} orders[] = { { "amax * (S * (1/6))", order_mult },
-               { "amax * (S / 6)", order_s_by_six },
-               { "(amax / 6) * S", order_v_by_six },
-               { "(amax * (1/6)) * S", order_v_sixth },
-               { "amax / (6 * (1/S))", order_divided } };
-enum { ORDERS = sizeof orders / sizeof orders[0] };
-
-static const char *const roundings[] = { "nearest even", "nearest away", "nearest down", "up", "down" };
-enum { ROUNDINGS = sizeof roundings / sizeof roundings[0] };
-
-/* Of a value that is not negative. */
-static unsigned scale_byte(float v, int rounding)
-{
-    unsigned down, near = f32_to_e4m3(v).bits;
-    float at, next;
-
-    if (!(v < 448.0f))
-        return near;
-    down = e4m3_to_f32((e4m3_t){ (uint8_t)near }) > v ? near - 1 : near;
-    at = e4m3_to_f32((e4m3_t){ (uint8_t)down });
-    if (at == v || rounding == 0)
-        return near;
-    next = e4m3_to_f32((e4m3_t){ (uint8_t)(down + 1) });
-    if (rounding == 3)
-        return down + 1;
-    if (rounding == 4)
-        return down;
-    if ((double)v - (double)at == (double)next - (double)v)
-        return rounding == 1 ? down + 1 : down;
-    return near;
-}
-
-enum reciprocal { RCP_IEEE, RCP_DIVIDE_S, RCP_APPROX, RCP_DEC_DIVIDED, RCP_DEC_SCALED, RCP_X_DIVIDED, RCP_COUNT };
-static const char *const reciprocals[RCP_COUNT] = { "1 / (scale * (1/S))",
-                                                    "S / scale",
-                                                    "1 / (scale * (1/S)), approximate reciprocal (table of an H200)",
-                                                    "1 / (scale * (A/2688))",
-                                                    "1 / (scale * (A * (1/2688)))",
-                                                    "x / (scale * (1/S))" };
-
-static unsigned element_code(enum reciprocal how, float x, unsigned byte, float a, float s, const int8_t *table)
-{
-    float sf = e4m3_to_f32((e4m3_t){ (uint8_t)byte });
-    float dec = how == RCP_DEC_DIVIDED ? a / 2688.0f : how == RCP_DEC_SCALED ? a * (1.0f / 2688.0f) : 1.0f / s;
-    float q = sf * dec, e;
-
-    if (how == RCP_X_DIVIDED)
-        return f32_to_e2m1(x / q).bits;
-    e = how == RCP_DIVIDE_S ? s / sf : how == RCP_APPROX ? fp4_rcp_approx_ftz(q, table) : 1.0f / q;
-    return f32_to_e2m1(x * e).bits;
-}
-
 /* ---- directed blocks ------------------------------------------------------------------------------------------------------------------------ */
 
 struct tally {
     size_t blocks, elements;
-    size_t scale[ORDERS][ROUNDINGS];
-    size_t code[RCP_COUNT];
+    size_t scale[SCALE_ORDERS][SCALE_ROUNDINGS];
+    size_t code[ELEMENT_RULES];
 };
 
 /* Block 0 holds the tensor's amax; the others a maximum next to an E4M3 midpoint, and elements next to E2M1 midpoints of that scale. */
@@ -152,15 +68,16 @@ static void count(struct probe_case *pc, float a, const int8_t *table, struct ta
         float v = fp4_load(probe_data(pc, "x"), FP4_F32, 16 * b);
 
         n->blocks++;
-        for (o = 0; o < ORDERS; o++)
-            for (r = 0; r < ROUNDINGS; r++)
-                n->scale[o][r] += scale_byte(orders[o].value(v, s), r) != byte;
+        for (o = 0; o < SCALE_ORDERS; o++)
+            for (r = 0; r < SCALE_ROUNDINGS; r++)
+                n->scale[o][r] += scale_round(scale_orders[o].value(v, s), r) != byte;
         for (k = 1; k < 16; k++) {
             float x = fp4_load(probe_data(pc, "x"), FP4_F32, 16 * b + k);
 
             n->elements++;
-            for (h = 0; h < RCP_COUNT; h++)
-                n->code[h] += element_code((enum reciprocal)h, x, byte, a, s, table) != probe_code(pc, "codes", 16 * b + k);
+            for (h = 0; h < ELEMENT_RULES; h++)
+                n->code[h] += f32_to_e2m1(element_scaled((enum element_rule)h, x, byte, a, s, table)).bits !=
+                              probe_code(pc, "codes", 16 * b + k);
         }
     }
 }
@@ -193,34 +110,34 @@ static void describe_order(struct probe *p, const struct tally *n)
     size_t best = SIZE_MAX;
     int o, r, at_o = 0, at_r = 0;
 
-    for (o = 0; o < ORDERS; o++)
-        for (r = 0; r < ROUNDINGS; r++)
+    for (o = 0; o < SCALE_ORDERS; o++)
+        for (r = 0; r < SCALE_ROUNDINGS; r++)
             if (n->scale[o][r] < best) {
                 best = n->scale[o][r];
                 at_o = o;
                 at_r = r;
             }
     if (best) {
-        profile_add(p, GROUP, "order", "none: nearest is %s, %s, which %zu of %zu scale bytes differ from", orders[at_o].name,
-                    roundings[at_r], best, n->blocks);
+        profile_add(p, GROUP, "order", "none: nearest is %s, %s, which %zu of %zu scale bytes differ from", scale_orders[at_o].name,
+                    scale_roundings[at_r], best, n->blocks);
         return;
     }
-    profile_add(p, GROUP, "order", "%s", orders[at_o].name);
-    profile_add(p, GROUP, "rounding", "%s", roundings[at_r]);
+    profile_add(p, GROUP, "order", "%s", scale_orders[at_o].name);
+    profile_add(p, GROUP, "rounding", "%s", scale_roundings[at_r]);
 }
 
 static void describe_elements(struct probe *p, const struct tally *n)
 {
     int h, best = 0;
 
-    for (h = 1; h < RCP_COUNT; h++)
+    for (h = 1; h < ELEMENT_RULES; h++)
         if (n->code[h] < n->code[best])
             best = h;
     if (n->code[best])
-        profile_add(p, GROUP, "elements", "none: nearest is %s, which %zu of %zu codes differ from", reciprocals[best],
+        profile_add(p, GROUP, "elements", "none: nearest is %s, which %zu of %zu codes differ from", element_rules[best],
                     n->code[best], n->elements);
     else
-        profile_add(p, GROUP, "elements", "%s%s", reciprocals[best], best == RCP_X_DIVIDED ? "" : " * x");
+        profile_add(p, GROUP, "elements", "%s%s", element_rules[best], best == ELEMENT_X_DIVIDED ? "" : " * x");
 }
 
 /* ---- policies: one case, a given amax of 2688 so that S = 1 -------------------------------------------------------------------------------- */
@@ -229,16 +146,25 @@ enum policy { P_ZERO, P_MINUS, P_NAN, P_ALL_NAN, P_INF, P_OVER, P_SUB, P_UNDER, 
 
 static void fill_policies(struct probe_case *pc)
 {
-    static const uint32_t firsts[P_COUNT] = { 0,          0x80000000, 0x7FC00000, 0x7FC00000, 0x7F800000,
-                                              0x453B8000, 0x3BC00000 /* 6 / 1024: 1.0 * 2^-10 after / 6 is a tie */,
-                                              0x3A83126F, 0x40C00000 };
+    static const uint32_t firsts[P_COUNT] = { 0,
+                                              0x80000000,
+                                              0x7FC00000,
+                                              0x7FC00000,
+                                              0x7F800000,
+                                              0x453B8000,
+                                              0x3BC00000 /* 6 / 1024: 1.0 * 2^-10 after / 6 is a tie */,
+                                              0x3A83126F,
+                                              0x40C00000 };
     size_t i, k;
 
     for (i = 0; i < P_COUNT; i++) {
         probe_put_f32(pc, "x", 16 * i, firsts[i]);
         for (k = 1; k < 16; k++)
             probe_put_f32(pc, "x", 16 * i + k,
-                          i == P_ALL_NAN ? 0x7FC00000u : i == P_MINUS ? 0x80000000u : i == P_NAN || i == P_INF ? 0x3F800000u : 0);
+                          i == P_ALL_NAN             ? 0x7FC00000u
+                          : i == P_MINUS             ? 0x80000000u
+                          : i == P_NAN || i == P_INF ? 0x3F800000u
+                                                     : 0);
     }
     probe_put_f32(pc, "x", 16 * P_SUB, 0x3C400000); /* 12 / 1024: scale value 2^-9, the smallest */
     probe_put_f32(pc, "given-amax", 0, 0x45280000);
@@ -255,8 +181,8 @@ static int policies(struct probe *p, struct fp4_error *err)
     static const struct {
         enum policy block;
         const char *key;
-    } rows[] = { { P_ZERO, "zero block" },        { P_MINUS, "block of -0" },  { P_NAN, "block with a NaN" },
-                 { P_ALL_NAN, "block of NaN" },   { P_INF, "block with Inf" }, { P_OVER, "above 448 * 6" },
+    } rows[] = { { P_ZERO, "zero block" },         { P_MINUS, "block of -0" },      { P_NAN, "block with a NaN" },
+                 { P_ALL_NAN, "block of NaN" },    { P_INF, "block with Inf" },     { P_OVER, "above 448 * 6" },
                  { P_SUB, "smallest scale 2^-9" }, { P_UNDER, "scale below 2^-10" } };
     struct probe_case pc;
     char text[32];
@@ -306,7 +232,10 @@ static int amax_policy(struct probe *p, struct fp4_error *err)
         } else if (status == 0) {
             float amax = fp4_load(probe_data(&pc, "amax"), FP4_F32, 0);
 
-            profile_add(p, GROUP, "amax with a NaN", "%s", isnan(amax) ? "NaN" : amax == 1.1171875f ? "the NaN is dropped" : "other");
+            profile_add(p, GROUP, "amax with a NaN", "%s",
+                        isnan(amax)          ? "NaN"
+                        : amax == 1.1171875f ? "the NaN is dropped"
+                                             : "other");
         }
         probe_case_release(&pc);
     }

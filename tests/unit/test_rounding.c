@@ -335,7 +335,7 @@ Test(rs_models, names_rules_and_maps)
         { "te-soft", { FP4_RS_FMA_FLOOR, FP4_MAP_STRAIGHT, NULL }, true },
         { "fp4sm120", { FP4_RS_HALF, FP4_MAP_REVERSE, NULL }, true },
         { "fp4sm120-old", { FP4_RS_HALF_OLD, FP4_MAP_REVERSE, NULL }, true },
-        { "hash32", { FP4_RS_HASH32, FP4_MAP_B300 }, false },
+        { "hash32", { FP4_RS_HASH32, FP4_MAP_B300, NULL }, false },
     };
     bool seen[FP4_RS_RULE_COUNT][FP4_MAP_COUNT] = { { false } };
 
@@ -423,7 +423,7 @@ Test(rs_models, every_rule_with_every_map_on_random_words)
 
 Test(hash32, known_answers)
 {
-    const struct fp4_rs_model m = { FP4_RS_HASH32, FP4_MAP_B300 };
+    const struct fp4_rs_model m = { FP4_RS_HASH32, FP4_MAP_B300, NULL };
     struct kat k;
 
     for (kat_open(&k, "hash32"); kat_next(&k);) {
