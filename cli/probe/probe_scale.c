@@ -137,7 +137,7 @@ static void describe_elements(struct probe *p, const struct tally *n)
         profile_add(p, GROUP, "elements", "none: nearest is %s, which %zu of %zu codes differ from", element_rules[best],
                     n->code[best], n->elements);
     else
-        profile_add(p, GROUP, "elements", "%s%s", element_rules[best], best == ELEMENT_X_DIVIDED ? "" : " * x");
+        profile_add(p, GROUP, "elements", "%s%s", element_rules[best], best == RCP_X_DIVIDED ? "" : " * x");
 }
 
 /* ---- policies: one case, a given amax of 2688 so that S = 1 -------------------------------------------------------------------------------- */

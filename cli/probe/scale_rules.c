@@ -67,11 +67,11 @@ const char *const element_rules[ELEMENT_RULES] = { "1 / (scale * (1/S))",
 float element_scaled(enum element_rule how, float x, unsigned byte, float a, float s, const int8_t *table)
 {
     float sf = e4m3_to_f32((e4m3_t){ (uint8_t)byte });
-    float dec = how == ELEMENT_DEC_DIVIDED ? a / 2688.0f : how == ELEMENT_DEC_SCALED ? a * (1.0f / 2688.0f) : 1.0f / s;
+    float dec = how == RCP_DEC_DIVIDED ? a / 2688.0f : how == RCP_DEC_SCALED ? a * (1.0f / 2688.0f) : 1.0f / s;
     float q = sf * dec, e;
 
-    if (how == ELEMENT_X_DIVIDED)
+    if (how == RCP_X_DIVIDED)
         return x / q;
-    e = how == ELEMENT_DIVIDE_S ? s / sf : how == ELEMENT_APPROX ? fp4_rcp_approx_ftz(q, table) : 1.0f / q;
+    e = how == RCP_DIVIDE_S ? s / sf : how == RCP_APPROX ? fp4_rcp_approx_ftz(q, table) : 1.0f / q;
     return x * e;
 }

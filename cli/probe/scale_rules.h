@@ -20,12 +20,12 @@ extern const char *const scale_roundings[SCALE_ROUNDINGS]; /* "nearest even", "n
 unsigned scale_round(float v, int rounding);
 
 enum element_rule {
-    ELEMENT_IEEE,
-    ELEMENT_DIVIDE_S,
-    ELEMENT_APPROX,
-    ELEMENT_DEC_DIVIDED,
-    ELEMENT_DEC_SCALED,
-    ELEMENT_X_DIVIDED,
+    RCP_IEEE,
+    RCP_DIVIDE_S,
+    RCP_APPROX,
+    RCP_DEC_DIVIDED,
+    RCP_DEC_SCALED,
+    RCP_X_DIVIDED,
     ELEMENT_RULES
 };
 extern const char *const element_rules[ELEMENT_RULES];
