@@ -212,7 +212,8 @@ static int explain_main(int argc, char **argv)
 }
 
 static struct option_row options[] = {
-    { "at", 0, OPT_STRING, "ROW,COL", "the element of the input matrix (philox: row and word; swizzle: of the scales)", NULL, &opt.at },
+    { "at", 0, OPT_STRING, "ROW,COL", "the element of the input matrix (philox: row and word; swizzle: of the scales)", NULL,
+      &opt.at },
     { "transposed", 0, OPT_FLAG, NULL, "follow it into the transposed output", NULL, &opt.transposed },
     BACKEND_OPTION(opt.select),
     DEVICE_OPTION(opt.select),
@@ -232,8 +233,9 @@ struct command cmd_explain = {
                 "  fp4check explain --at 3,17 --backend soft quantize/te/sr/1x16/bf16/normal/64x128/s0\n"
                 "  fp4check explain --at 3,17 --dump b200.json:sm100 quantize/te/sr/1x16/bf16/normal/64x128/s0\n"
                 "  fp4check explain --at 5,2 --transposed quantize/te/rn/1x16/both/bf16/ties/32x64/s0\n",
-    .notes = "The reference comes first; backends and dumps are put beside it with what they have. \"other rule\" lines name rules\n"
-             "that others use and that would give this element another result.",
+    .notes =
+        "The reference comes first; backends and dumps are put beside it with what they have. \"other rule\" lines name rules\n"
+        "that others use and that would give this element another result.",
     .options = options,
     .run = explain_main,
 };

@@ -105,7 +105,8 @@ int explain_element(struct explain *e, struct fp4_error *err)
     size_t rows = e->c.rows, cols = e->c.cols;
 
     if (e->row >= rows || e->col >= cols)
-        return fp4_fail(err, FP4_EUSAGE, "--at %zu,%zu lies outside of the %zux%zu elements of the case", e->row, e->col, rows, cols);
+        return fp4_fail(err, FP4_EUSAGE, "--at %zu,%zu lies outside of the %zux%zu elements of the case", e->row, e->col, rows,
+                        cols);
     switch ((int)e->c.op) {
     case OP_QUANTIZE:
     case OP_RHT_QUANTIZE:

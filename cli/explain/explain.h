@@ -31,8 +31,8 @@ struct explain_line {
 struct explain {
     struct fp4_case c;
     char name[CASE_NAME_MAX];
-    size_t row, col;  /* of the input matrix */
-    bool transposed;  /* which output of a quantizer */
+    size_t row, col;                              /* of the input matrix */
+    bool transposed;                              /* which output of a quantizer */
     struct explain_side sides[EXPLAIN_SIDES_MAX]; /* the first is the reference */
     size_t side_count;
     struct explain_line lines[EXPLAIN_LINES_MAX];

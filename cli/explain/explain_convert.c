@@ -49,5 +49,6 @@ int explain_convert(struct explain *e, struct fp4_error *err)
     }
     explain_tensor(e, "code", "codes", at);
     explain_remark(e, "byte %zu of the codes, %s nibble", at / 2, at % 2 ? "high" : "low");
-    return want == code ? 0 : fp4_fail(err, FP4_EFORMAT, "explain replays code %x where the reference gave %x", want, (unsigned)code);
+    return want == code ? 0
+                        : fp4_fail(err, FP4_EFORMAT, "explain replays code %x where the reference gave %x", want, (unsigned)code);
 }

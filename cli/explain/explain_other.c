@@ -33,8 +33,8 @@ int explain_swizzle(struct explain *e, struct fp4_error *err)
 
     explain_tensor(e, back ? "swizzled" : "linear", back ? "swizzled" : "scales", back ? there : linear);
     explain_remark(e, "byte %zu", back ? there : linear);
-    explain_note(e, "place", "tile %zu of 128x4, row %zu and column %zu of it: byte %zu of its 512", there / 512, e->row % 128, e->col % 4,
-                 there % 512);
+    explain_note(e, "place", "tile %zu of 128x4, row %zu and column %zu of it: byte %zu of its 512", there / 512, e->row % 128,
+                 e->col % 4, there % 512);
     explain_tensor(e, back ? "linear" : "swizzled", back ? "scales" : "swizzled", back ? linear : there);
     explain_remark(e, "byte %zu", back ? linear : there);
     explain_ref(e, "scales", linear, &a);
@@ -61,11 +61,12 @@ int explain_philox(struct explain *e, struct fp4_error *err)
     if (block < (words ? offset / 4 : offset))
         subsequence++;
     fp4_philox_init(&g, seed, subsequence, block, rounds);
-    explain_note(e, "counter", "%08" PRIx32 " %08" PRIx32 " %08" PRIx32 " %08" PRIx32 ", key %08" PRIx32 " %08" PRIx32 ", %u rounds",
+    explain_note(e, "counter",
+                 "%08" PRIx32 " %08" PRIx32 " %08" PRIx32 " %08" PRIx32 ", key %08" PRIx32 " %08" PRIx32 ", %u rounds",
                  g.counter[0], g.counter[1], g.counter[2], g.counter[3], g.key[0], g.key[1], rounds);
     fp4_philox_next4(&g, four);
-    explain_note(e, "block", "%08" PRIx32 " %08" PRIx32 " %08" PRIx32 " %08" PRIx32 ", word %zu of it", four[0], four[1], four[2], four[3],
-                 (size_t)((words ? offset % 4 : 0) + e->col) % 4);
+    explain_note(e, "block", "%08" PRIx32 " %08" PRIx32 " %08" PRIx32 " %08" PRIx32 ", word %zu of it", four[0], four[1], four[2],
+                 four[3], (size_t)((words ? offset % 4 : 0) + e->col) % 4);
     explain_tensor(e, "word", "words", e->row * e->c.cols + e->col);
     explain_ref(e, "words", e->row * e->c.cols + e->col, &word);
     return four[((words ? offset % 4 : 0) + e->col) % 4] == word

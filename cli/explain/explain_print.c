@@ -68,7 +68,10 @@ static void print_line(const struct explain *e, const struct explain_line *l, FI
         bool differs = l->has[s] && l->bits[s] != l->bits[0];
 
         explain_number(text, l->dtype, l->bits[s]);
-        fprintf(out, " %s%-26s%s", differs ? term_on(out, STYLE_BAD) : "", !l->has[s] ? "-" : differs ? text : "the same",
+        fprintf(out, " %s%-26s%s", differs ? term_on(out, STYLE_BAD) : "",
+                !l->has[s] ? "-"
+                : differs  ? text
+                           : "the same",
                 differs ? term_off(out) : "");
     }
     fprintf(out, "%s%s\n", *l->note ? " " : "", l->note);

@@ -48,10 +48,10 @@ static bool has_output(struct explain *e, const char *suffix)
 
 static const char *class_text(uint8_t class)
 {
-    return class & FP4_RHT_SAFE_BIT       ? "safe: bf16 values are the same whichever the order"
-           : class == FP4_RHT_EXACT       ? "exact: every order gives the same sums"
-           : class == FP4_RHT_ALIGNED     ? "aligned: the order of the additions may show"
-                                          : "cut: a tensor core drops bits of the smaller products";
+    return class & FP4_RHT_SAFE_BIT   ? "safe: bf16 values are the same whichever the order"
+           : class == FP4_RHT_EXACT   ? "exact: every order gives the same sums"
+           : class == FP4_RHT_ALIGNED ? "aligned: the order of the additions may show"
+                                      : "cut: a tensor core drops bits of the smaller products";
 }
 
 static void explain_transform(struct explain *e, const struct place *p)
@@ -111,16 +111,21 @@ static int explain_scale(struct explain *e, struct place *p, float *element, str
     raw = fp4a_mul(block_amax, p->globals.mult);
     byte = chain_scale_byte(&p->chain, &p->globals, block_amax);
     explain_value(e, "scale, raw", FP4_F32, fp4_f32_bits(fp4a_canonical(raw)), "block amax * (S / 6)");
-    explain_value(e, "scale, clamped", FP4_F32, fp4_f32_bits(fp4a_canonical(p->chain.keep_nan ? raw : fp4a_min_drop(raw, fp4a_float(FP4_FLT_MAX)))),
-                  "%s", p->chain.keep_nan ? "a NaN stays" : "to the largest float; a NaN is dropped there");
+    explain_value(e, "scale, clamped", FP4_F32,
+                  fp4_f32_bits(fp4a_canonical(p->chain.keep_nan ? raw : fp4a_min_drop(raw, fp4a_float(FP4_FLT_MAX)))), "%s",
+                  p->chain.keep_nan ? "a NaN stays" : "to the largest float; a NaN is dropped there");
     explain_e4m3(e, raw);
     explain_tensor(e, "block scale", named(p, "block-scale"), block);
     for (o = 0; o < SCALE_ORDERS; o++)
         other_scale(e, byte, scale_orders[o].value(block_amax, p->globals.enc), scale_orders[o].name);
     other_scale(e, byte, fp4a_mul(bf16_to_f32(f32_to_bf16(block_amax)), p->globals.mult), "block amax rounded to bf16 first");
+    other_scale(e, byte, bf16_to_f32(f32_to_bf16(raw)), "scale rounded to bf16 first");
+    other_scale(e, byte, f16_to_f32(f32_to_f16(raw)), "scale rounded to f16 first");
     *element = chain_element_scale(&p->chain, &p->globals, byte);
     explain_value(e, "multiplier", FP4_F32, fp4_f32_bits(fp4a_canonical(*element)), "%s",
                   p->chain.element == ELEMENT_BF16 ? "bf16(S / scale)" : "1 / (scale * (1 / S)), at most the largest float");
+    if (byte == 0 && p->chain.element != ELEMENT_BF16)
+        explain_remark(e, "; the scale is 0: without that limit a zero becomes 0 * Inf = NaN (code 7)");
     if (!explain_ref(e, named(p, "block-scale"), block, &recorded) || recorded != byte)
         return fp4_fail(err, FP4_EFORMAT, "explain replays scale %02x where the reference gave %02x", byte, (unsigned)recorded);
     return 0;
@@ -187,6 +192,16 @@ static int explain_word(struct explain *e, const struct place *p, uint32_t *word
     return four[place.word] == *word ? 0 : fp4_fail(err, FP4_EFORMAT, "explain draws another random word than the reference");
 }
 
+/* A scale byte below 8, read as if it were a normal number. */
+static void other_decode(struct explain *e, const struct place *p, float v, unsigned byte, unsigned code)
+{
+    float sf = (float)(8 + byte) * 0x1p-10f;
+    unsigned other = f32_to_e2m1(v * (1.0f / (sf * p->globals.dec))).bits;
+
+    if (byte >= 1 && byte < 8 && other != code)
+        explain_note(e, "other rule", "scale read as a normal number (%.9g): code %x", (double)sf, other);
+}
+
 /* ---- the element ---------------------------------------------------------------------------------------------------------------------------------- */
 
 static void other_elements(struct explain *e, const struct place *p, float v, unsigned byte, unsigned code)
@@ -226,6 +241,8 @@ static int explain_code(struct explain *e, struct place *p, float element, struc
     explain_remark(e, "what is rounded to E2M1");
     explain_ref(e, named(p, "codes"), at, &code);
     explain_ref(e, named(p, "block-scale"), p->line * p->blocks + p->at / 16, &scale);
+    if (v != v && !p->chain.keep_nan && scale != 0x7F)
+        explain_note(e, "other rule", "a NaN that stays in the block amax: scale 0x7f and code 7 everywhere in the block");
     if (stochastic) {
         if (explain_word(e, p, &word, err))
             return -1;
@@ -233,6 +250,7 @@ static int explain_code(struct explain *e, struct place *p, float element, struc
     } else {
         explain_e2m1_nearest(e, y);
         other_elements(e, p, v, (unsigned)scale, (unsigned)code);
+        other_decode(e, p, v, (unsigned)scale, (unsigned)code);
     }
     explain_tensor(e, "code", named(p, "codes"), at);
     explain_remark(e, "byte %zu of the codes, %s nibble", at / 2, at % 2 ? "high" : "low");
@@ -263,8 +281,8 @@ int explain_quantizer(struct explain *e, struct fp4_error *err)
     if (e->c.op == OP_RHT_QUANTIZE && r.approx_rcp && !(r.rcp_table = rcp_table_h200(err)))
         return -1;
     p.chain = e->c.op == OP_QUANTIZE ? chain_quantize(q.recipe, q.stochastic && q.rs.rule == FP4_RS_FMA_FLOOR) : chain_rht(&r);
-    explain_note(e, "place", "%s %zu, block %zu, element %zu of it, nibble %zu of its word", e->transposed ? "column" : "row", p.line,
-                 p.at / 16, p.at % 16, p.at % 4);
+    explain_note(e, "place", "%s %zu, block %zu, element %zu of it, nibble %zu of its word", e->transposed ? "column" : "row",
+                 p.line, p.at / 16, p.at % 16, p.at % 4);
     if (e->c.op == OP_RHT_QUANTIZE && e->transposed)
         explain_transform(e, &p);
     else

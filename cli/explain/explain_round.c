@@ -110,11 +110,11 @@ static void explain_threshold(struct explain *e, struct fp4_rs_model model, floa
         low++;
     f = 256.0 * ((double)a - (double)grid[low]) / ((double)grid[low + 1] - (double)grid[low]);
     up = count_up(model.rule, y, low, &first);
-    explain_note(e, "cell", "%g to %g, 256 * fraction = %.9g (n = %d, rest %.3g)", (double)grid[low], (double)grid[low + 1], f, (int)f,
-                 f - (int)f);
+    explain_note(e, "cell", "%g to %g, 256 * fraction = %.9g (n = %d, rest %.3g)", (double)grid[low], (double)grid[low + 1], f,
+                 (int)f, f - (int)f);
     if (up)
-        explain_note(e, "threshold", "rule %s: up for %u of 256 bytes, 0x%02x and more; byte 0x%02x goes %s", rs_rule_name(model.rule),
-                     up, first, byte, byte >= first ? "up" : "down");
+        explain_note(e, "threshold", "rule %s: up for %u of 256 bytes, 0x%02x and more; byte 0x%02x goes %s",
+                     rs_rule_name(model.rule), up, first, byte, byte >= first ? "up" : "down");
     else
         explain_note(e, "threshold", "rule %s: up for no byte; byte 0x%02x goes down", rs_rule_name(model.rule), byte);
     for (rule = 0; rule < FP4_RS_HASH32; rule++) {

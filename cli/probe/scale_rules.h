@@ -19,15 +19,7 @@ extern const char *const scale_roundings[SCALE_ROUNDINGS]; /* "nearest even", "n
 /* E4M3 byte of a value that is not negative; 448 and more saturate under every rounding, NaN is 7F. */
 unsigned scale_round(float v, int rounding);
 
-enum element_rule {
-    RCP_IEEE,
-    RCP_DIVIDE_S,
-    RCP_APPROX,
-    RCP_DEC_DIVIDED,
-    RCP_DEC_SCALED,
-    RCP_X_DIVIDED,
-    ELEMENT_RULES
-};
+enum element_rule { RCP_IEEE, RCP_DIVIDE_S, RCP_APPROX, RCP_DEC_DIVIDED, RCP_DEC_SCALED, RCP_X_DIVIDED, ELEMENT_RULES };
 extern const char *const element_rules[ELEMENT_RULES];
 /* What is rounded to E2M1. byte: the block scale; a: the tensor's amax; s: the global scale; table: rcp_table_h200(). */
 float element_scaled(enum element_rule how, float x, unsigned byte, float a, float s, const int8_t *table);
