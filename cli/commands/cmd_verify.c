@@ -158,6 +158,7 @@ static int verify_pair(struct verify *v, struct dump_file *f, const char *golden
     };
     h.policy = &v->policy;
     status = diff_run_begin(run, &h, &v->policy, &v->sink, err);
+    run->family = dump_count(f);
     progress_start(&progress, golden_label, dump_count(f));
     for (i = 0; i < dump_count(f) && status == 0; i++) {
         status = verify_case(run, f, i, golden_backend, b, err);
@@ -293,6 +294,7 @@ static int verify_all(struct verify *v, int argc, char **argv, struct fp4_error 
         report_drop(v->reports);
         return -1;
     }
+    v->policy.statistical.live_b = true;
     v->sink = report_sink(v->reports);
     status = 0;
     for (i = 0; i < argc && status == 0; i++)

@@ -126,7 +126,7 @@ static int use_rs_model(const struct case_options *o, struct case_list *list, st
     for (i = 0; i < list->count && status == 0; i++) {
         struct fp4_case c = list->items[i];
 
-        if (case_is_stochastic(&c) && knob_find(KNOB_RS, c.op) && c.knob[KNOB_RS] == 0)
+        if (case_uses_rs_model(&c) && c.knob[KNOB_RS] == 0)
             c.knob[KNOB_RS] = (uint8_t)value;
         status = suite_builder_add(&b, &c, err) < 0 ? -1 : 0;
     }

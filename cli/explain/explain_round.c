@@ -80,25 +80,11 @@ void explain_e2m1_nearest(struct explain *e, float y)
         explain_note(e, "other rule", "sign dropped when the result is zero: code 0");
 }
 
-/* #bytes that round up, the smallest of them. */
-static unsigned count_up(enum fp4_rs_rule rule, float y, unsigned low, unsigned *first)
-{
-    unsigned n = 0, r;
-
-    *first = 256;
-    for (r = 0; r < 256; r++)
-        if ((fp4_rs_round(rule, y, (uint8_t)r).bits & 7u) != low) {
-            n++;
-            *first = r < *first ? r : *first;
-        }
-    return n;
-}
-
 static void explain_threshold(struct explain *e, struct fp4_rs_model model, float y, unsigned byte)
 {
     static const float grid[] = { 0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f };
     float a = fabsf(y);
-    unsigned low = 0, up, first;
+    unsigned low = 0, up;
     double f;
     int rule;
 
@@ -109,20 +95,20 @@ static void explain_threshold(struct explain *e, struct fp4_rs_model model, floa
     while (a >= grid[low + 1])
         low++;
     f = 256.0 * ((double)a - (double)grid[low]) / ((double)grid[low + 1] - (double)grid[low]);
-    up = count_up(model.rule, y, low, &first);
+    up = stat_bytes_up(model.rule, y);
     explain_note(e, "cell", "%g to %g, 256 * fraction = %.9g (n = %d, rest %.3g)", (double)grid[low], (double)grid[low + 1], f,
                  (int)f, f - (int)f);
     if (up)
         explain_note(e, "threshold", "rule %s: up for %u of 256 bytes, 0x%02x and more; byte 0x%02x goes %s",
-                     rs_rule_name(model.rule), up, first, byte, byte >= first ? "up" : "down");
+                     rs_rule_name(model.rule), up, 256 - up, byte, byte >= 256 - up ? "up" : "down");
     else
         explain_note(e, "threshold", "rule %s: up for no byte; byte 0x%02x goes down", rs_rule_name(model.rule), byte);
     for (rule = 0; rule < FP4_RS_HASH32; rule++) {
-        unsigned other = count_up((enum fp4_rs_rule)rule, y, low, &first);
+        unsigned other = stat_bytes_up((enum fp4_rs_rule)rule, y);
 
         if (other != up)
             explain_note(e, "other rule", "%s: up for %u of 256 bytes; byte 0x%02x goes %s", rs_rule_name((enum fp4_rs_rule)rule),
-                         other, byte, byte >= first ? "up" : "down");
+                         other, byte, byte >= 256 - other ? "up" : "down");
     }
 }
 

@@ -17,6 +17,8 @@ int case_seed_from_text(const char *text, uint64_t *seed, struct fp4_error *err)
 
 /* Whether the rounding is stochastic: decides which knobs, inputs and stages there are. */
 bool case_is_stochastic(const struct fp4_case *c);
+/* Whether the codes depend on random bits: stochastic quantizers and the conversions that are given them. */
+bool case_uses_rs_model(const struct fp4_case *c);
 /* quantize and rht-quantize: which directions are made. */
 bool case_has_row(const struct fp4_case *c);
 bool case_has_col(const struct fp4_case *c);

@@ -262,6 +262,11 @@ bool case_is_stochastic(const struct fp4_case *c)
     return is_quantizer(c->op) && c->knob[KNOB_ROUND] == 1;
 }
 
+bool case_uses_rs_model(const struct fp4_case *c)
+{
+    return knob_find(KNOB_RS, c->op) && (!is_quantizer(c->op) || case_is_stochastic(c));
+}
+
 bool case_has_row(const struct fp4_case *c)
 {
     return c->op == OP_RHT_QUANTIZE ? c->knob[KNOB_OUT] == 2 : c->knob[KNOB_OUT] != 1;

@@ -145,6 +145,8 @@ void tensor_text(const struct tensor_diff *t, struct text *out);
 /* Everything about a case that differs, as the terminal shows it; indent goes before every line. styled: the stream whose colours
  * are used, or NULL. */
 void case_text(const struct case_diff *d, const char *indent, FILE *styled, struct text *out);
+/* Two lines about the statistics of both sides, or nothing. */
+void statistics_text(const struct case_diff *d, const char *indent, struct text *out);
 /* For a terminal: control characters become spaces, so that a string out of a file can neither break a line nor send commands. */
 void plain_text(struct text *out, const char *s);
 /* Bytes that are no UTF-8 (a path may hold any, a long reason may be cut anywhere) become '?'. */
