@@ -108,7 +108,7 @@ UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/obj/%.o)
 WEIGHTS := cli/matrix/weights/minilm-slice.safetensors.zst
 RCP_TABLE := cli/backends/data/rcp_approx_ftz_h200.i8.zst
 
-.PHONY: all demo demo-run test test-run check check-run unit conformance cli-tests fuzz fuzz-replay sanitize portability aarch64 oracle emulate \
+.PHONY: statistics all demo demo-run test test-run check check-run unit conformance cli-tests fuzz fuzz-replay sanitize portability aarch64 oracle emulate \
 	exhaustive sass sass-deps golden bench install dist clean deps ensure-deps ensure-test-deps help format lint print-nvcc
 
 all: $(BUILD)/fp4check ## build build/fp4check
@@ -201,7 +201,7 @@ $(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tes
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
 -include $(if $(NVCC),$(CUDA_OBJ:.o=.d)) $(FAULTY_OBJ:.o=.d) $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d) \
-	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c))
+	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c tests/stat/*.c))
 
 # ---- the README's two commands --------------------------------------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ test-run:
 check: ensure-deps ensure-test-deps ## the fast tests: unit, conformance, command line, corpus, golden
 	$(Q)$(MAKE) --no-print-directory WERROR=1 check-run
 
-check-run: unit conformance cli-tests fuzz-replay golden
+check-run: unit conformance cli-tests statistics fuzz-replay golden
 
 # ---- pieces of the tests ------------------------------------------------------------------------------------------------------------------
 
@@ -242,6 +242,15 @@ conformance: $(BUILD)/tests/conformance ## vectors made by others
 
 cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty ## end-to-end tests of the command line
 	$(Q)tests/cli/run-tests.sh $(BUILD)/fp4check
+
+$(BUILD)/tests/honest: $(BUILD)/obj/tests/stat/honest.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
+
+SEEDS ?= 200
+statistics: $(BUILD)/tests/honest ## whether --statistical keeps its error rate and finds faults, SEEDS=200
+	$(Q)$(BUILD)/tests/honest $(SEEDS)
 
 fuzz-replay: $(BUILD)/tests/replay_dump
 	$(Q)$(BUILD)/tests/replay_dump tests/fuzz/corpus/dump tests/cli/malformed

@@ -70,7 +70,7 @@ static int probe_named(const char *name, struct fp4_error *err)
         return fp4_fail(err, FP4_EIO, "out of memory");
     if (!b)
         fp4_fail(err, FP4_EUSAGE, "unknown backend '%s'; `fp4check list backends` has them", name);
-    else if (workers_set(&opt.select, err) == 0 && (!opt.rs_model || (rs = rs_model_from_text(opt.rs_model, err)) >= 0) &&
+    else if (workers_set(&opt.select, err) == 0 && (!opt.rs_model || (rs = rs_model_chosen(opt.rs_model, err)) >= 0) &&
              (backend_available(b, err) == 0 || fp4_fail_in(err, "backend '%s'", b->name) == 0) && backend_canary(b, err) == 0 &&
              probe_backend(b, (unsigned)rs, p, err) == 0)
         status = put_out(p, err);

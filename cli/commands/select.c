@@ -38,13 +38,25 @@ void time_now(char text[32])
     strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
+int rs_model_chosen(const char *text, struct fp4_error *err)
+{
+    int value = rs_model_from_text(text, err);
+
+    if (value < 0)
+        return fp4_fail_in(err, "--rs-model");
+    /* Worker processes read the names of their cases themselves. */
+    if ((size_t)value >= fp4_rs_model_count && !worker_is_child && (worker_argument("--rs-model") || worker_argument(text)))
+        return fp4_fail(err, FP4_EUSAGE, "too many --rs-model files");
+    return value;
+}
+
 int rs_models_registered(const struct case_options *o, struct fp4_error *err)
 {
     size_t i;
 
     for (i = 0; i < o->rs_models.count; i++)
-        if (rs_model_from_text(o->rs_models.items[i], err) < 0)
-            return fp4_fail_in(err, "--rs-model");
+        if (rs_model_chosen(o->rs_models.items[i], err) < 0)
+            return -1;
     return 0;
 }
 

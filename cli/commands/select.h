@@ -51,6 +51,8 @@ struct case_options {
  * quantize case and one rht-quantize case (where the shape allows) for each tensor. */
 int cases_selected(const struct case_options *o, struct case_list *out, struct selection *used, struct fp4_error *err);
 int inputs_registered(const struct case_options *o, struct fp4_error *err);
+/* The value of KNOB_RS for --rs-model NAME|FILE, made known to worker processes too; -1 and a message. */
+int rs_model_chosen(const char *text, struct fp4_error *err);
 /* Reads the files of --rs-model, so that case names can mean them. cases_selected and inputs_registered do that first. */
 int rs_models_registered(const struct case_options *o, struct fp4_error *err);
 

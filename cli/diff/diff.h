@@ -135,13 +135,13 @@ struct case_diff {
     struct tensor_diff
         *tensors; /* only those that are not byte-equal, in stage order; the first is "the first stage that differs" */
     size_t tensor_count;
-    size_t compared;      /* tensors present on both sides */
-    size_t outputs;       /* outputs among them: without one nothing was verified */
-    bool statistical;              /* statistics of both sides are there */
+    size_t compared;                /* tensors present on both sides */
+    size_t outputs;                 /* outputs among them: without one nothing was verified */
+    bool statistical;               /* statistics of both sides are there */
     struct stat_side statistics[2]; /* A, B */
-    char no_context[320]; /* why the places have no context; "" when they have, or when nobody asked */
-    bool detailed;        /* worth printing in full (within max_cases) */
-    char repro[640];      /* command line */
+    char no_context[320];           /* why the places have no context; "" when they have, or when nobody asked */
+    bool detailed;                  /* worth printing in full (within max_cases) */
+    char repro[640];                /* command line */
 };
 void case_diff_release(struct case_diff *d);
 

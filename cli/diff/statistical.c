@@ -85,7 +85,8 @@ static void release_sheets(struct sheets *s)
 }
 
 /* codes of a side: of the dump, or made anew. NULL: not at hand. */
-static const uint8_t *codes_of(const struct diff_side *side, const char *name, struct case_context *ctx, const struct dump_tensor **t)
+static const uint8_t *codes_of(const struct diff_side *side, const char *name, struct case_context *ctx,
+                               const struct dump_tensor **t)
 {
     for (size_t i = 0; i < side->r->count; i++)
         if (strcmp(side->r->t[i].name, name) == 0) {
@@ -138,8 +139,8 @@ static void test_sheets(struct stat_book *book, const struct sheets *s)
 }
 
 /* A rule under which the side does not fail, when it fails under its own. */
-static void name_rule(struct stat_side *out, const struct diff_side *side, struct case_context *ctx, enum fp4_rs_rule own, double rate,
-                      size_t family)
+static void name_rule(struct stat_side *out, const struct diff_side *side, struct case_context *ctx, enum fp4_rs_rule own,
+                      double rate, size_t family)
 {
     for (int rule = 0; rule < FP4_RS_RULE_COUNT; rule++) {
         struct stat_book *book = calloc(1, sizeof *book);
@@ -202,8 +203,8 @@ static int test_draw(struct stat_book *book, const char *name, struct case_tenso
 
         if (!codes || !mine[i]->residual)
             continue;
-        if (stat_sheet_make(&other, model, values_of(&ctx->runs[0].t, suffixes[i]), codes->data, codes->dims[0], codes->dims[1], &sheet,
-                            err))
+        if (stat_sheet_make(&other, model, values_of(&ctx->runs[0].t, suffixes[i]), codes->data, codes->dims[0], codes->dims[1],
+                            &sheet, err))
             return -1;
         stat_test_pair(book, name, mine[i], &sheet);
         stat_sheet_release(&sheet);
@@ -239,8 +240,8 @@ static int test_draws(struct stat_book *book, const struct diff_side *side, bool
 
 /* ---- the case ------------------------------------------------------------------------------------------------------------------------------------ */
 
-static int judge_side(const struct diff_side *side, bool live, const struct diff_policy *policy, struct case_context *ctx, size_t family,
-                      struct stat_side *out, bool *missing, struct fp4_error *err)
+static int judge_side(const struct diff_side *side, bool live, const struct diff_policy *policy, struct case_context *ctx,
+                      size_t family, struct stat_side *out, bool *missing, struct fp4_error *err)
 {
     struct fp4_rs_model model = rs_model_row(ctx->fp4.knob[KNOB_RS])->model;
     struct stat_book *book = calloc(1, sizeof *book);
@@ -311,8 +312,9 @@ int statistical_judge(struct case_diff *d, const struct diff_side *a, const stru
 
             d->verdict = VERDICT_DIFFERS;
             if (s->impossible)
-                snprintf(d->reason, sizeof d->reason, "statistics of %c: %zu codes that no random bits give, first at row %zu, column %zu",
-                         i ? 'B' : 'A', s->impossible, s->impossible_row, s->impossible_col);
+                snprintf(d->reason, sizeof d->reason,
+                         "statistics of %c: %zu codes that no random bits give, first at row %zu, column %zu", i ? 'B' : 'A',
+                         s->impossible, s->impossible_row, s->impossible_col);
             else
                 snprintf(d->reason, sizeof d->reason, "statistics of %c: %s, p %.2g (at most %.2g fails)", i ? 'B' : 'A',
                          s->worst[0].name, s->worst[0].p, s->threshold);

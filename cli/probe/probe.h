@@ -84,6 +84,7 @@ int probe_stochastic(struct probe *p, struct fp4_error *err);
 int probe_scale(struct probe *p, struct fp4_error *err);
 int probe_philox(struct probe *p, struct fp4_error *err);
 int probe_streams(struct probe *p, struct fp4_error *err);
+int probe_model_by_codes(struct probe *p, struct fp4_error *err); /* for a backend that takes no random words */
 int probe_sums(struct probe *p, struct fp4_error *err);
 
 #endif

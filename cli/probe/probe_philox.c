@@ -154,12 +154,13 @@ static void set_state(struct probe_case *pc, uint64_t seed, uint64_t offset)
     memcpy(probe_data(pc, "rng-state"), state, sizeof state);
 }
 
-static int make_stream_case(const struct probe *p, const struct stream_row *row, struct probe_case *pc, struct fp4_error *err)
+static int make_stream_case(const struct probe *p, const struct stream_row *row, size_t rows, struct probe_case *pc,
+                            struct fp4_error *err)
 {
     uint64_t random = 3;
     size_t i;
 
-    probe_case_make(pc, row->op, CR_TE, row->dtype, SIDE, SIDE, false);
+    probe_case_make(pc, row->op, CR_TE, row->dtype, rows, SIDE, false);
     pc->c.knob[KNOB_ROUND] = 1;
     pc->c.knob[KNOB_BLOCK] = (uint8_t)row->block;
     pc->c.knob[KNOB_OUT] = (uint8_t)row->out;
@@ -167,7 +168,7 @@ static int make_stream_case(const struct probe *p, const struct stream_row *row,
     pc->c.knob[KNOB_RS] = (uint8_t)p->rs;
     if (probe_case_inputs(pc, err))
         return -1;
-    for (i = 0; i < (size_t)SIDE * SIDE; i++) { /* magnitudes 1 to 4, few bits: no sum of a transform is rounded */
+    for (i = 0; i < rows * SIDE; i++) { /* magnitudes 1 to 4, few bits: no sum of a transform is rounded */
         uint32_t bits = 0x3F800000u + (probe_random(&random) % 128 << 17);
 
         if (row->dtype == FP4_F32)
@@ -234,7 +235,7 @@ static bool draws_differ(const struct probe *p, const struct stream_row *row, st
                          uint64_t offset, bool *differ, struct fp4_error *err)
 {
     struct probe_case pc;
-    bool ok = make_stream_case(p, row, &pc, err) == 0;
+    bool ok = make_stream_case(p, row, SIDE, &pc, err) == 0;
 
     if (ok) {
         set_state(&pc, seed, offset);
@@ -246,12 +247,32 @@ static bool draws_differ(const struct probe *p, const struct stream_row *row, st
     return ok;
 }
 
+/* Whether the first half of the rows alone gets the codes that it gets in the whole. -1: failed. */
+static int half_agrees(const struct probe *p, const struct stream_row *row, struct probe_case *whole, struct fp4_error *err)
+{
+    struct probe_case pc;
+    int agrees = -1;
+    size_t i, j, lines;
+
+    if (make_stream_case(p, row, SIDE / 2, &pc, err) == 0 && probe_case_run(p, &pc, err) == 0) {
+        agrees = 1;
+        if (tensor_find(&whole->t, "codes"))
+            agrees = memcmp(probe_data(whole, "codes"), probe_data(&pc, "codes"), (size_t)SIDE * SIDE / 4) == 0;
+        lines = tensor_find(&whole->t, "codes.t") ? SIDE : 0;
+        for (i = 0; i < lines; i++)
+            for (j = 0; j < SIDE / 2; j++)
+                agrees &= probe_code(whole, "codes.t", i * SIDE + j) == probe_code(&pc, "codes.t", i * (SIDE / 2) + j);
+    }
+    probe_case_release(&pc);
+    return agrees;
+}
+
 static int one_stream(struct probe *p, const struct stream_row *row, struct fp4_error *err)
 {
     struct probe_case pc;
     char text[64];
     bool by_offset = false, by_seed = false, again = false;
-    int status = make_stream_case(p, row, &pc, err);
+    int half = 0, status = make_stream_case(p, row, SIDE, &pc, err);
 
     if (status == 0)
         status = probe_case_run(p, &pc, err);
@@ -261,15 +282,60 @@ static int one_stream(struct probe *p, const struct stream_row *row, struct fp4_
         !(draws_differ(p, row, &pc, 0x123456789ABCDEFull, 3, &again, err) &&
           draws_differ(p, row, &pc, 0x123456789ABCDEFull, 4, &by_offset, err) && draws_differ(p, row, &pc, 99, 3, &by_seed, err)))
         status = -1;
+    if (status == 0)
+        status = (half = half_agrees(p, row, &pc, err)) < 0 ? -1 : 0;
     if (status == 0) {
         find_stream(p, &pc, text);
-        profile_add(p, "stream", row->key, "%s%s%s", *text ? text : "none that is known",
+        profile_add(p, "stream", row->key, "%s%s%s%s", *text ? text : "none that is known",
                     again     ? "; the same seed and offset twice give other codes"
                     : by_seed ? ""
                               : "; the seed changes nothing",
-                    by_offset ? "" : "; the offset changes nothing");
+                    by_offset ? "" : "; the offset changes nothing", half ? "" : "; half of the rows alone draws other words");
     }
     probe_case_release(&pc);
+    return status < 0 ? -1 : 0;
+}
+
+/* ---- a backend without conversions of given words: its quantizer's codes under each model and stream ------------------------------------------ */
+
+static bool any_stream_agrees(struct probe_case *pc, struct fp4_case *c)
+{
+    size_t s;
+
+    for (s = FP4_STREAM_TUNED; s < FP4_STREAM_COUNT; s++) {
+        c->knob[KNOB_STREAM] = (uint8_t)s;
+        if (stream_agrees(pc, c))
+            return true;
+    }
+    return false;
+}
+
+int probe_model_by_codes(struct probe *p, struct fp4_error *err)
+{
+    struct probe_rs *rs = &p->out->rs;
+    char names[128] = "";
+    struct probe_case pc;
+    size_t i, m;
+    int status = 1;
+
+    for (i = 0; i < sizeof stream_rows / sizeof stream_rows[0] && status > 0; i++) {
+        status = make_stream_case(p, &stream_rows[i], SIDE, &pc, err);
+        if (status == 0)
+            status = probe_case_run(p, &pc, err);
+        for (m = 0; m < rs_model_count() && status == 0; m++) {
+            struct fp4_case c = pc.c;
+
+            c.knob[KNOB_RS] = (uint8_t)m;
+            if (!any_stream_agrees(&pc, &c))
+                continue;
+            rs->model = rs->model < 0 ? (int)m : rs->model;
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " or " : "",
+                     rs_model_row((unsigned)m)->name);
+        }
+        probe_case_release(&pc);
+    }
+    if (status == 0)
+        profile_add(p, "cvt-rs", "rs-model", "%s (by a quantizer's codes)", *names ? names : "none with a stream that is known");
     return status < 0 ? -1 : 0;
 }
 

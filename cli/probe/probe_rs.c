@@ -330,7 +330,7 @@ int probe_stochastic(struct probe *p, struct fp4_error *err)
     if (status > 0)
         profile_add(p, GROUP, "op", "unsupported");
     if (status)
-        return status < 0 ? -1 : 0;
+        return status < 0 ? -1 : probe_model_by_codes(p, err);
     rs->measured = true;
     if ((rs->additive ? model_of_map(p, ops[i - 1], err) : model_without_map(p, ops[i - 1], err)) ||
         find_specials(p, ops[i - 1], err))

@@ -42,8 +42,8 @@ static void impossible(struct stat_book *book, size_t line, size_t at)
     }
 }
 
-static void outcome(struct stat_book *book, struct fp4_rs_model model, float y, unsigned code, size_t line, size_t at, float *residual,
-                    float *probability)
+static void outcome(struct stat_book *book, struct fp4_rs_model model, float y, unsigned code, size_t line, size_t at,
+                    float *residual, float *probability)
 {
     float a = fabsf(y);
     unsigned cell = 0, magnitude = code & 7u;
@@ -265,8 +265,8 @@ void stat_text(const struct stat_side *s, char *text, size_t size)
         snprintf(text, size, "not judged");
         return;
     }
-    snprintf(text, size, "%zu draws, bias %+.2g +- %.2g steps (%.2g would be found), %zu tests, smallest p %.2g (%s)", s->draws, s->bias,
-             s->bias_margin, s->detectable, s->tests, s->worst_count ? s->worst[0].p : 1.0,
+    snprintf(text, size, "%zu draws, bias %+.2g +- %.2g steps (%.2g would be found), %zu tests, smallest p %.2g (%s)", s->draws,
+             s->bias, s->bias_margin, s->detectable, s->tests, s->worst_count ? s->worst[0].p : 1.0,
              s->worst_count ? s->worst[0].name : "none");
     used = strlen(text);
     if (s->impossible)

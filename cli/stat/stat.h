@@ -23,12 +23,12 @@
 
 /* ---- functions, checked against published values in tests/unit/test_statistics.c ------------------------------------------------------------ */
 
-double stat_beta_inc(double a, double b, double x);                /* regularized incomplete beta I_x(a, b) */
-double stat_gamma_q(double a, double x);                           /* regularized upper incomplete gamma */
-double stat_binomial(uint64_t k, uint64_t n, double p);            /* twice the smaller tail, at most 1; p = 0 and 1 are exact */
-double stat_bernstein(double sum, double variance);                /* of a sum of terms of at most 1 with that total variance */
-double stat_normal_quantile(double tail);                          /* z with P(Z > z) = tail, tail in (0, 0.5] */
-unsigned stat_bytes_up(enum fp4_rs_rule rule, float y);            /* how many of 256 bytes round away from zero; not for hash32 */
+double stat_beta_inc(double a, double b, double x);     /* regularized incomplete beta I_x(a, b) */
+double stat_gamma_q(double a, double x);                /* regularized upper incomplete gamma */
+double stat_binomial(uint64_t k, uint64_t n, double p); /* twice the smaller tail, at most 1; p = 0 and 1 are exact */
+double stat_bernstein(double sum, double variance);     /* of a sum of terms of at most 1 with that total variance */
+double stat_normal_quantile(double tail);               /* z with P(Z > z) = tail, tail in (0, 0.5] */
+unsigned stat_bytes_up(enum fp4_rs_rule rule, float y); /* how many of 256 bytes round away from zero; not for hash32 */
 
 /* ---- one output of one case -------------------------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +51,7 @@ struct stat_side { /* what was found of one side of a comparison */
     size_t elements, draws, impossible; /* draws: elements with 0 < p < 1 */
     size_t impossible_row, impossible_col;
     size_t tests;
-    double bias, bias_margin, detectable; /* mean in steps; half width of its interval; smallest bias found with 95 % power */
+    double bias, bias_margin, detectable;   /* mean in steps; half width of its interval; smallest bias found with 95 % power */
     struct stat_test worst[STAT_FOUND_MAX]; /* by p-value */
     size_t worst_count;
     double threshold; /* a p-value at or below it fails */
