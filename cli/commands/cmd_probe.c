@@ -112,9 +112,9 @@ struct command cmd_probe = {
     .summary = "measure what a backend does: rounding, random bits, scales, streams, sums",
     .arguments = "BACKEND",
     .examples = "  fp4check probe sm100                                    # on a B200: which rs-model is it\n"
-                "  fp4check probe sm100 -o b200-profile.json --save-rs-model b200-model.json\n"
                 "  fp4check probe ref --rs-model te-soft                   # what the measurement makes of a known model\n"
-                "  fp4check run --rs-model b200-model.json -b ref -o ref.json\n",
+                "  fp4check probe ref -o profile.json --save-rs-model model.json\n"
+                "  fp4check run --suite smoke --rs-model model.json -b ref -o measured.json\n",
     .notes = "Nothing that the backend says of itself is used: made inputs go in, outputs are compared with what each hypothesis\n"
              "would give. docs/probe.md says what each line means.",
     .options = options,

@@ -295,7 +295,8 @@ int statistical_judge(struct case_diff *d, const struct diff_side *a, const stru
     for (size_t i = 0; i < 2; i++) {
         bool missing = false;
 
-        if (judge_side(sides[i], i == 1 && policy->statistical.live_b, policy, ctx, family, &d->statistics[i], &missing, err))
+        /* Two sides: twice as many verdicts as cases. */
+        if (judge_side(sides[i], i == 1 && policy->statistical.live_b, policy, ctx, 2 * family, &d->statistics[i], &missing, err))
             return -1;
         if (missing) {
             snprintf(d->reason, sizeof d->reason, "statistics need the codes of %s, which are missing: run with --bytes all",

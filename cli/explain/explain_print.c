@@ -56,25 +56,30 @@ void explain_number(char text[64], enum fp4_dtype dtype, uint64_t bits)
 
 static void print_line(const struct explain *e, const struct explain_line *l, FILE *out)
 {
+    struct text line = { 0 };
     char text[64];
     size_t s;
 
-    fprintf(out, "  %-16s", l->key);
+    text_printf(&line, "  %-16s", l->key);
     if (l->values) {
         explain_number(text, l->dtype, l->bits[0]);
-        fprintf(out, " %-26s", text);
+        text_printf(&line, " %-26s", text);
     }
     for (s = 1; s < e->side_count && l->values; s++) {
         bool differs = l->has[s] && l->bits[s] != l->bits[0];
 
         explain_number(text, l->dtype, l->bits[s]);
-        fprintf(out, " %s%-26s%s", differs ? term_on(out, STYLE_BAD) : "",
-                !l->has[s] ? "-"
-                : differs  ? text
-                           : "the same",
-                differs ? term_off(out) : "");
+        text_printf(&line, " %s%-26s%s", differs ? term_on(out, STYLE_BAD) : "",
+                    !l->has[s] ? "-"
+                    : differs  ? text
+                               : "the same",
+                    differs ? term_off(out) : "");
     }
-    fprintf(out, "%s%s\n", *l->note ? " " : "", l->note);
+    text_printf(&line, "%s%s", *l->note ? " " : "", l->note);
+    while (line.length && line.data[line.length - 1] == ' ')
+        line.length--;
+    fprintf(out, "%.*s\n", (int)line.length, line.data ? line.data : "");
+    text_release(&line);
 }
 
 void explain_print(const struct explain *e, FILE *out)

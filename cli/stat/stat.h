@@ -13,8 +13,9 @@
  *   draws        the same case with another seed, another offset
  *
  * The p-values of the correlations are Bernstein's (Freedman's) bound, which holds for every size and needs no normal approximation; they
- * err to the safe side. A side fails when the smallest p-value is at most error rate / (family * tests): Holm's first step, Bonferroni over
- * the cases of the comparison. So the chance that any honest case of the comparison fails is at most the error rate.
+ * err to the safe side. A side fails when the smallest p-value is at most error rate / (family * tests): Holm's first step within the side,
+ * Bonferroni over the family, which is two sides for each case of the comparison. So the chance that any honest case fails is at most the
+ * error rate.
  */
 #ifndef FP4_STAT_H
 #define FP4_STAT_H
