@@ -214,15 +214,13 @@ static int made_elsewhere(const struct fp4_case *c, const struct data_row *row, 
 {
     (void)c;
     (void)t;
-    return fp4_fail(err, FP4_ESUPPORT, "the inputs of data '%s' are made by a command such as probe: a name alone does not say them",
-                    row->name);
+    return fp4_fail(err, FP4_ESUPPORT,
+                    "the inputs of data '%s' are made by a command such as probe: a name alone does not say them", row->name);
 }
 
-const struct data_row data_made = { .name = "made",
-                                    .ops = 0xFFFFFFFFu,
-                                    .help = "inputs of a probe",
-                                    .source = "SR 2.7",
-                                    .generate = made_elsewhere };
+const struct data_row data_made = {
+    .name = "made", .ops = 0xFFFFFFFFu, .help = "inputs of a probe", .source = "SR 2.7", .generate = made_elsewhere
+};
 const struct data_row data_made_amax = { .name = "made-amax",
                                          .ops = Q | H,
                                          .help = "inputs of a probe, amax among them",
