@@ -102,12 +102,12 @@ const struct explain_line *explain_difference(const struct explain *e, size_t *s
 
 int explain_element(struct explain *e, struct fp4_error *err)
 {
-    size_t rows = e->c.rows, cols = e->c.cols;
+    size_t rows = e->c.rows, cols = e->c.op == OP_GEMM ? e->c.depth : e->c.cols;
 
     if (e->row >= rows || e->col >= cols)
         return fp4_fail(err, FP4_EUSAGE, "--at %zu,%zu lies outside of the %zux%zu elements of the case", e->row, e->col, rows,
                         cols);
-    switch ((int)e->c.op) {
+    switch (e->c.op) {
     case OP_QUANTIZE:
     case OP_RHT_QUANTIZE:
         return explain_quantizer(e, err);
@@ -117,13 +117,18 @@ int explain_element(struct explain *e, struct fp4_error *err)
         return explain_swizzle(e, err);
     case OP_PHILOX:
         return explain_philox(e, err);
+    case OP_FOUR_OVER_SIX:
+        return explain_four(e, err);
+    case OP_GEMM:
+        return explain_gemm(e, err);
     case OP_CVT_RN:
     case OP_CVT_RS:
     case OP_SR_BF16X4:
     case OP_SR_FP32X4:
     case OP_SR_BF16X8:
         return explain_convert(e, err);
-    default:
-        return fp4_fail(err, FP4_ESUPPORT, "explain does not know the op of '%s'", e->name);
+    case OP_COUNT:
+        break;
     }
+    return fp4_fail(err, FP4_ESUPPORT, "explain does not know the op of '%s'", e->name);
 }

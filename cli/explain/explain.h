@@ -71,5 +71,7 @@ int explain_quantizer(struct explain *e, struct fp4_error *err);
 int explain_dequantize(struct explain *e, struct fp4_error *err);
 int explain_swizzle(struct explain *e, struct fp4_error *err);
 int explain_philox(struct explain *e, struct fp4_error *err);
+int explain_four(struct explain *e, struct fp4_error *err);
+int explain_gemm(struct explain *e, struct fp4_error *err);
 
 #endif
