@@ -108,8 +108,8 @@ UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/obj/%.o)
 WEIGHTS := cli/matrix/weights/minilm-slice.safetensors.zst
 RCP_TABLE := cli/backends/data/rcp_approx_ftz_h200.i8.zst
 
-.PHONY: statistics all demo demo-run test test-run check check-run unit conformance cli-tests fuzz fuzz-replay sanitize portability aarch64 oracle emulate \
-	exhaustive sass sass-deps golden bench install dist clean deps ensure-deps ensure-test-deps help format lint print-nvcc
+.PHONY: all demo demo-run test test-run check check-run unit conformance cli-tests fuzz fuzz-replay sanitize portability aarch64 oracle emulate \
+	exhaustive statistics sass sass-deps golden bench install dist clean deps ensure-deps ensure-test-deps help format lint print-nvcc
 
 all: $(BUILD)/fp4check ## build build/fp4check
 
@@ -270,7 +270,7 @@ golden: $(BUILD)/fp4check ## compare with the committed dumps
 	$(Q)$(BUILD)/fp4check verify golden/
 
 sanitize: ## ASan and UBSan: unit tests, vectors, command line, corpus
-	$(Q)FP4_TEST_STRIDE=99991 $(MAKE) --no-print-directory CUDA=0 BUILD=build/sanitize SANITIZE=address,undefined OPT=-O1 check-run
+	$(Q)FP4_TEST_STRIDE=99991 $(MAKE) --no-print-directory CUDA=0 BUILD=build/sanitize SANITIZE=address,undefined OPT=-O1 SEEDS=20 check-run
 
 portability: ## the same bytes from gcc -O0 and -O3, clang, and aarch64
 	$(Q)tests/portability.sh
