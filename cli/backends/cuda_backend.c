@@ -69,7 +69,7 @@ static int launch_dequantize(const struct fp4_case *c, const struct cuda_case *b
 
 int cuda_launch(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
 {
-    struct fp4_rs_model model = fp4_rs_models[c->knob[KNOB_RS]].model;
+    struct fp4_rs_model model = rs_model_row(c->knob[KNOB_RS])->model;
     size_t n = c->rows * c->cols;
 
     switch (c->op) {
@@ -235,6 +235,8 @@ int cuda_supports(const struct fp4_case *c, struct fp4_error *err)
         return -1;
     if (c->op == OP_RHT_QUANTIZE && c->knob[KNOB_SUM] == FP4_SUM_EXACT)
         return fp4_fail(err, FP4_ESUPPORT, "the kernels have no exact sum: it is the reference's");
+    if (rs_model_row(c->knob[KNOB_RS])->model.map == FP4_MAP_CUSTOM)
+        return fp4_fail(err, FP4_ESUPPORT, "the kernels have the byte maps of `fp4check list rs-models`, not a measured one");
     return 0;
 }
 

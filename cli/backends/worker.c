@@ -540,12 +540,25 @@ static int take_tensor(struct worker *w, struct tensor *t, struct fp4_error *err
     return 0;
 }
 
-static int run_on(struct worker *w, const char *name, struct case_tensors *t, struct fp4_error *err)
+/* Inputs that no name describes go over the wire. */
+static int send_made(struct worker *w, const struct fp4_case *c, const struct case_tensors *t, struct fp4_error *err)
+{
+    size_t i;
+
+    if (c->data != &data_made && c->data != &data_made_amax)
+        return 0;
+    for (i = 0; i < t->count; i++)
+        if (t->t[i].role == TENSOR_INPUT && wire_send(w->fd, t->t[i].data, t->t[i].bytes))
+            return explain_end(w, err);
+    return 0;
+}
+
+static int run_on(struct worker *w, const struct fp4_case *c, const char *name, struct case_tensors *t, struct fp4_error *err)
 {
     uint32_t done;
     size_t i;
 
-    if (ask(w, name, timeout_seconds, err) || take_head(w, err))
+    if (ask(w, name, timeout_seconds, err) || send_made(w, c, t, err) || take_head(w, err))
         return -1;
     for (i = 0; i < t->count; i++)
         if (t->t[i].role != TENSOR_INPUT && take_tensor(w, &t->t[i], err))
@@ -576,7 +589,7 @@ int worker_run(const struct backend_row *b, const struct fp4_case *c, struct cas
         err->code = FP4_EIO; /* whatever it is: not a refusal of the case */
         return -1;
     }
-    status = run_on(w, name, t, err);
+    status = run_on(w, c, name, t, err);
     if (status && !w->alive)
         err->code = FP4_EIO;
     if (status && device_count > 1 && !term_interrupted && !w->alive)

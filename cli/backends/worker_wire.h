@@ -3,6 +3,7 @@
  * worker_wire.h: what goes over the socket between worker.c and worker_serve.c; both ends are the same program.
  *
  *   request   u32 length, bytes     a case name; "": can the backend run here?
+ *             bytes                 to a case whose data is `made`: its inputs, one after the other
  *   answer    u32 WIRE_OK           to "": u32 length, text (describe)
  *                                   to a case: for each output and stage u64 bytes, data (UINT64_MAX, none: it was not made),
  *                                   then, once the worker has put the case away, u32 WIRE_DONE

@@ -2,6 +2,7 @@
 /* fp4check run: cases through backends into a dump. */
 #include "commands.h"
 #include "dump.h"
+#include "probe.h"
 #include "select.h"
 #include "term.h"
 #include "worker.h"
@@ -15,7 +16,7 @@
 static struct {
     struct case_options select;
     const char *output, *bytes, *jobs;
-    bool stages, no_stages, resume;
+    bool stages, no_stages, no_profile, resume;
 } opt;
 
 #define WINDOW 64 /* finished lines that may wait for an earlier one */
@@ -404,6 +405,8 @@ static void join_command(char *text, size_t size)
         snprintf(text + strlen(text), size - strlen(text), " --op %s", opt.select.ops.items[i]);
     for (i = 0; i < opt.select.backends.count; i++)
         snprintf(text + strlen(text), size - strlen(text), " --backend %s", opt.select.backends.items[i]);
+    for (i = 0; i < opt.select.rs_models.count; i++)
+        snprintf(text + strlen(text), size - strlen(text), " --rs-model %s", opt.select.rs_models.items[i]);
     if (opt.select.device)
         snprintf(text + strlen(text), size - strlen(text), " --device %s", opt.select.device);
     if (opt.bytes)
@@ -413,7 +416,7 @@ static void join_command(char *text, size_t size)
 /* A dump that names a suite claims to hold all of it (or all of its shard): verify asks for what is missing. */
 static const char *suite_label(const struct selection *sel)
 {
-    if (sel->globs || sel->ops)
+    if (sel->globs || sel->ops || opt.select.rs_models.count)
         return "selection";
     if (sel->suite)
         return sel->suite;
@@ -437,12 +440,36 @@ static int finish_dump(struct run *run, struct dump_writer *w, struct fp4_error 
     return w ? dump_close(w, err) : 0;
 }
 
+/* What probe finds out of a backend that runs: part of the dump. A failure is a finding too, and no reason not to run the cases. */
+static char *profile_of(const struct run *run, size_t b)
+{
+    struct profile *p = run->unavailable[b][0] ? NULL : malloc(sizeof *p);
+    struct text t = { 0 };
+    struct fp4_error err = { 0 };
+    int rs;
+
+    if (!p)
+        return NULL;
+    rs = opt.select.rs_models.count ? rs_model_from_text(opt.select.rs_models.items[0], &err) : 0;
+    if (rs >= 0 && probe_backend(run->backends[b], (unsigned)rs, p, &err) == 0) {
+        profile_json_short(p, &t);
+    } else {
+        term_note("no profile: %s", err.msg);
+        text_add(&t, "{\"failed\":");
+        text_json(&t, err.msg);
+        text_add(&t, "}");
+    }
+    free(p);
+    return t.data;
+}
+
 static int run_cases(struct run *run, const struct selection *sel, struct fp4_error *err)
 {
     struct dump_header h;
     struct dump_writer *w = NULL;
     struct utsname machine;
     char builds[DUMP_RESULTS_MAX][256], when[32], host[256] = "", command[1024];
+    char *profiles[DUMP_RESULTS_MAX] = { NULL };
     size_t b;
 
     memset(&h, 0, sizeof h);
@@ -470,7 +497,14 @@ static int run_cases(struct run *run, const struct selection *sel, struct fp4_er
     }
     if (opt.resume && resume(run, &h, err))
         return -1;
-    if (opt.output && !(w = dump_open(opt.output, &h, err)))
+    if (opt.output && !opt.no_profile)
+        for (b = 0; b < run->backend_count; b++)
+            h.profiles[b] = profiles[b] = profile_of(run, b);
+    if (opt.output)
+        w = dump_open(opt.output, &h, err);
+    for (b = 0; b < run->backend_count; b++)
+        free(profiles[b]);
+    if (opt.output && !w)
         return -1;
     if ((w && write_kept(run, w, err)) || run_all(run, w, err)) {
         if (w)
@@ -564,11 +598,13 @@ static struct option_row options[] = {
     DEVICE_OPTION(opt.select),
     TIMEOUT_OPTION(opt.select),
     TE_LIB_OPTION(opt.select),
+    RS_MODEL_OPTION(opt.select, "rs-model of the stochastic cases that name the default one"),
     { "output", 'o', OPT_STRING, "FILE", "write the dump here (- is standard output)", "file", &opt.output },
     { "bytes", 0, OPT_STRING, "N|none|all", "keep the bytes of outputs of at most N bytes beside their digests (4096)", "none all",
       &opt.bytes },
     { "stages", 0, OPT_FLAG, NULL, "keep the bytes of stages too, by the same rule", NULL, &opt.stages },
     { "no-stages", 0, OPT_FLAG, NULL, "record outputs only", NULL, &opt.no_stages },
+    { "no-profile", 0, OPT_FLAG, NULL, "leave out what `probe` measures of each backend", NULL, &opt.no_profile },
     { "jobs", 'j', OPT_STRING, "N", "threads (default: one a core)", NULL, &opt.jobs },
     { "resume", 0, OPT_FLAG, NULL, "go on with FILE.partial of an interrupted run", NULL, &opt.resume },
     { NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL },

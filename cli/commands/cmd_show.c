@@ -523,6 +523,7 @@ static struct option_row options[] = {
     { "cols", 'k', OPT_STRING, "A[:B]", "columns, or packed positions (0:16)", NULL, &opt.cols },
     { "stage", 0, OPT_LIST, "NAME", "only this tensor, e.g. codes, block-scale, scaled, transformed.t", NULL, &opt.stages },
     { "raw", 0, OPT_STRING, "FILE", "write the bytes of the one --stage to FILE (- is standard output) instead", "file", &opt.raw },
+    RS_MODEL_OPTION(opt.select, "file of the rs-model that the case names"),
     { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that the case names by digest", "file", &opt.select.inputs },
     { NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL },
 };

@@ -160,6 +160,7 @@ static int verify_pair(struct verify *v, struct dump_file *f, const char *golden
     };
     h.policy = &v->policy;
     status = diff_run_begin(run, &h, &v->policy, &v->sink, err);
+    run->family = dump_count(f);
     progress_start(&progress, golden_label, dump_count(f));
     for (i = 0; i < dump_count(f) && status == 0; i++) {
         status = verify_case(run, f, i, golden_backend, b, err);
@@ -295,6 +296,7 @@ static int verify_all(struct verify *v, int argc, char **argv, struct fp4_error 
         report_drop(v->reports);
         return -1;
     }
+    v->policy.statistical.live_b = true;
     v->sink = report_sink(v->reports);
     status = 0;
     for (i = 0; i < argc && status == 0; i++)
@@ -333,6 +335,7 @@ static struct option_row options[] = {
     TE_LIB_OPTION(opt.select),
     { "case", 'c', OPT_LIST, "GLOB", "only cases whose name matches", NULL, &opt.select.cases },
     { "op", 0, OPT_LIST, "OP", "only cases of this operation", "op", &opt.select.ops },
+    RS_MODEL_OPTION(opt.select, "file of an rs-model that cases name"),
     { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that cases named file-... were made from", "file",
       &opt.select.inputs },
     COMPARE_OPTIONS(opt.compare),

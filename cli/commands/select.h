@@ -8,7 +8,7 @@
 
 struct case_options {
     const char *suite, *shard, *seed, *device, *timeout, *te_lib;
-    struct string_list cases, ops, inputs, backends;
+    struct string_list cases, ops, inputs, backends, rs_models;
 };
 
 /* Rows for an option table; o is a struct case_options variable. */
@@ -28,6 +28,12 @@ struct case_options {
 #define BACKEND_OPTION(o)                                                                                            \
     {                                                                                                                \
         "backend", 'b', OPT_LIST, "NAME", "backend to run; default: all that can run here", "backend", &(o).backends \
+    }
+
+/* run: what the cases name instead of the default model. The others: files whose models case names mean. */
+#define RS_MODEL_OPTION(o, text)                                           \
+    {                                                                      \
+        "rs-model", 0, OPT_LIST, "NAME|FILE", text, "file", &(o).rs_models \
     }
 
 #define DEVICE_OPTION(o)                                                                                                   \
@@ -51,6 +57,10 @@ struct case_options {
  * quantize case and one rht-quantize case (where the shape allows) for each tensor. */
 int cases_selected(const struct case_options *o, struct case_list *out, struct selection *used, struct fp4_error *err);
 int inputs_registered(const struct case_options *o, struct fp4_error *err);
+/* The value of KNOB_RS for --rs-model NAME|FILE, made known to worker processes too; -1 and a message. */
+int rs_model_chosen(const char *text, struct fp4_error *err);
+/* Reads the files of --rs-model, so that case names can mean them. cases_selected and inputs_registered do that first. */
+int rs_models_registered(const struct case_options *o, struct fp4_error *err);
 
 /* Reads --device and --timeout, for worker.h, and hands --te-lib on to the workers. */
 int workers_set(const struct case_options *o, struct fp4_error *err);

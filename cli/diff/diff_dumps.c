@@ -135,6 +135,7 @@ static int compare_all(struct walk *w, const struct diff_policy *policy, const s
     describe_side(w->b, w->backend_b, w->label_b, &heading.b);
     if (diff_run_begin(&w->run, &heading, policy, sink, err))
         return -1;
+    w->run.family = dump_count(w->a);
     progress_start(&w->progress, "diff", dump_count(w->a));
     status = walk_all(w, err);
     progress_end(&w->progress);

@@ -7,6 +7,7 @@
  *   {"format":"fp4check-dump","version":1,
  *   "provenance":{...anything that may vary between two identical runs: tool, time, host, arch, compiler, command...},
  *   "suite":"smoke","shard":"1/1","seed":"0x0","backends":["ref"],
+ *   "profiles":{"ref":{"cvt-rn.ties":"even",...}},      (may be missing: what `probe` measured of each backend that ran)
  *   "cases":[
  *   {"case":"NAME","inputs":[T,...],"results":[{"backend":"ref","status":"ok","tensors":[T,...]}]},
  *   {"case":"NAME","inputs":[T,...],"results":[{"backend":"sm100","status":"skipped","reason":"TEXT"}]}
@@ -75,6 +76,7 @@ struct dump_header {
     uint64_t seed;
     const char *backends[DUMP_RESULTS_MAX];
     size_t backend_count;
+    const char *profiles[DUMP_RESULTS_MAX]; /* of backends[i]: a JSON object of strings; NULL: none */
 };
 
 enum dump_status { DUMP_OK, DUMP_SKIPPED, DUMP_ERROR };
@@ -159,6 +161,8 @@ const char *dump_backend(const struct dump_file *f, size_t i);
 /* A string of provenance: "tool", "time", "host", "os", "arch", "command", "reason"; NULL when absent. */
 const char *dump_provenance_text(const struct dump_file *f, const char *key);
 const char *dump_provenance_build(const struct dump_file *f, const char *backend); /* NULL when absent */
+/* The profile of a backend as the text of a JSON object; caller frees. NULL when there is none. */
+char *dump_profile_text(const struct dump_file *f, const char *backend);
 /* Index of the case with that name, or -1. */
 ptrdiff_t dump_find(const struct dump_file *f, const char *name);
 /* Reads and checks case i (file order). May be called from several threads at once. */

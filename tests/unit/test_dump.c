@@ -307,6 +307,38 @@ Test(dump_writer, another_runs_partial_file_is_not_taken_for_the_own_one)
     drop_folder();
 }
 
+/* A profile goes into the file and comes back as it was; a backend without one has none. */
+Test(dump_writer, profiles_come_back)
+{
+    static const char profile[] = "{\"cvt-rs.rule\":\"trunc\",\"scale.order\":\"amax * (S * (1/6)), \\\"so\\\"\"}";
+    struct dump_header h = small_header();
+    struct fp4_error err = { 0 };
+    struct dump_file *f;
+    char *text;
+
+    make_folder();
+    h.profiles[0] = profile;
+    struct dump_writer *w = dump_open(in_folder("a.json"), &h, &err);
+    cr_assert(w, "%s", err.msg);
+    cr_assert(dump_close(w, &err) == 0, "%s", err.msg);
+    f = dump_read_open(in_folder("a.json"), &err);
+    cr_assert(f, "%s", err.msg);
+    text = dump_profile_text(f, h.backends[0]);
+    cr_assert(text);
+    cr_expect_str_eq(text, profile);
+    free(text);
+    cr_expect(dump_profile_text(f, "nobody") == NULL);
+    dump_read_close(f);
+    h.profiles[0] = NULL;
+    w = dump_open(in_folder("b.json"), &h, &err);
+    cr_assert(w && dump_close(w, &err) == 0, "%s", err.msg);
+    f = dump_read_open(in_folder("b.json"), &err);
+    cr_assert(f, "%s", err.msg);
+    cr_expect(dump_profile_text(f, h.backends[0]) == NULL);
+    dump_read_close(f);
+    drop_folder();
+}
+
 Test(dump_writer, headers_that_no_reader_would_take_are_refused)
 {
     struct dump_header h = small_header();
