@@ -100,8 +100,12 @@ enum fp4_dtype input_type(int dtype)
 
 struct fp4_rs_model model()
 {
-    struct fp4_rs_model soft = { FP4_RS_FMA_FLOOR, FP4_MAP_STRAIGHT }, native = { FP4_RS_TRUNC, FP4_MAP_B300 };
-    return capability() == 100 || capability() == 103 ? native : soft;
+    bool native = capability() == 100 || capability() == 103;
+    struct fp4_rs_model m = {};
+
+    m.rule = native ? FP4_RS_TRUNC : FP4_RS_FMA_FLOOR;
+    m.map = native ? FP4_MAP_B300 : FP4_MAP_STRAIGHT;
+    return m;
 }
 
 /* One direction of an output, with dense scales for the reference. */
