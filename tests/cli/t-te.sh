@@ -176,8 +176,9 @@ failed() { # CASE REASON
     has r.json "\"status\":\"error\",\"reason\":\"$2"
 }
 export FP4CHECK_TE_TRY=1
-failed quantize/te/rn/1x16/f32/normal/48x80/s0 'the library printed: ERROR: FP4 cvt PTX instructions are architecture-specific: the library left zeros in'
-failed rht-quantize/te/rn/bf16/normal/64x128/s0 "the library printed: Hadamard fusion needs Blackwell"
+failed quantize/te/rn/1x16/f32/normal/48x80/s0 'the library printed: /fakete/quantize.cu:7 in function quantize_kernel (thread (0,0,0), block (0,0,0)): FP4 cvt PTX instructions are architecture-specific.: the library left zeros in'
+failed rht-quantize/te/rn/bf16/normal/64x128/s0 "the library printed: /fakete/rht.cu:7 in function rht_kernel (thread (0,0,0), block (0,0,0)): RHT fusion is only supported on Blackwell."
+failed four-over-six/te/mae/1x16/bf16/four-ties/16x64/s0 "the library printed: /fakete/4over6.cu:7 in function 4over6_kernel (thread (0,0,0), block (0,0,0)): sm_100 or higher is required."
 sanitized || failed quantize/te/sr/1x16/te-soft/bf16/normal/64x64/s0 \
     'Transformer Engine threw an exception: /fakete/cuTensorMapEncodeTiled: CUDA_ERROR_INVALID_VALUE in one of its functions: Assertion failed'
 unset FP4CHECK_TE_TRY

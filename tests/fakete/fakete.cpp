@@ -57,6 +57,11 @@ void check(bool ok, const std::string &what)
         throw std::runtime_error("/fakete/" + what + "\n  in one of its functions: Assertion failed");
 }
 
+void kernel_says(const char *name, const char *text)
+{
+    printf("/fakete/%s.cu:7 in function %s_kernel (thread (0,0,0), block (0,0,0)): %s\n", name, name, text);
+}
+
 int capability()
 {
     const char *text = getenv("FAKETE_CC");
@@ -186,7 +191,7 @@ void four_over_six(const Tensor &in, const Tensor &out, const Config &config, Di
     struct fp4_error err;
 
     if (capability() < 100) {
-        printf("ERROR: 4over6 needs another architecture\n");
+        kernel_says("4over6", "sm_100 or higher is required.");
         return;
     }
     p.recipe = FP4_RECIPE_TE;
@@ -247,7 +252,7 @@ void quantize(const Tensor &in, const Tensor &out, const Config &config, enum fp
     row.scatter();
     col.scatter();
     if (old && !config.stochastic) {
-        printf("ERROR: FP4 cvt PTX instructions are architecture-specific\n");
+        kernel_says("quantize", "FP4 cvt PTX instructions are architecture-specific.");
         memset(row.wanted ? row.q.codes : col.q.codes, 0, rows * cols / 2);
     }
     misbehave(rows, row.wanted ? row : col);
@@ -268,7 +273,7 @@ void hadamard(const Tensor &in, const Tensor &out, void *matrix, const Config &c
     struct fp4_error err;
 
     if (capability() < 100) {
-        printf("Hadamard fusion needs Blackwell\n");
+        kernel_says("rht", "RHT fusion is only supported on Blackwell.");
         return;
     }
     want_shape(m, BF16, 16, 16, "matrix");
