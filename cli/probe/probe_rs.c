@@ -278,6 +278,7 @@ static int model_of_map(struct probe *p, enum fp4_op op, struct fp4_error *err)
 {
     struct probe_rs *rs = &p->out->rs;
     size_t differ[FP4_RS_HASH32] = { 0 };
+    char names[64] = "";
     int rule, status = find_rule(p, op, differ, err);
 
     if (status)
@@ -294,7 +295,11 @@ static int model_of_map(struct probe *p, enum fp4_op op, struct fp4_error *err)
                     differ[FP4_RS_FMA_FLOOR]);
         return 0;
     }
-    profile_add(p, GROUP, "rule", "%s", rs_rule_name(rs->rule));
+    for (rule = 0; rule < FP4_RS_HASH32; rule++) /* a map without some bit may leave two that cannot be told apart */
+        if (differ[rule] == 0)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " or " : "",
+                     rs_rule_name((enum fp4_rs_rule)rule));
+    profile_add(p, GROUP, "rule", "%s", names);
     status = check_model(p, op, (struct fp4_rs_model){ rs->rule, FP4_MAP_CUSTOM, &rs->map }, err);
     if (status == 0 && rs->differ == 0)
         rs->model = rs_model_add(rs->rule, &rs->map, err);

@@ -82,6 +82,7 @@ static int one(struct probe *p, unsigned knob, struct fp4_error *err)
 {
     struct probe_case pc;
     size_t best = SIZE_MAX, at = 0, i;
+    char names[160] = "";
     int status;
 
     probe_case_make(&pc, OP_RHT_QUANTIZE, CR_TE, FP4_BF16, ROWS, COLS, true);
@@ -104,6 +105,8 @@ static int one(struct probe *p, unsigned knob, struct fp4_error *err)
             n = differing(&pc, &t, "codes.t") + differing(&pc, &t, "block-scale.t");
             at = n < best ? i : at;
             best = n < best ? n : best;
+            if (n == 0)
+                snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " or " : "", models[i]);
         }
         probe_reference_release(&t);
     }
@@ -112,7 +115,7 @@ static int one(struct probe *p, unsigned knob, struct fp4_error *err)
     else if (status == 0 && best)
         profile_add(p, "sum", knob_keys[knob], "none: nearest is %s, which %zu bytes differ from", models[at], best);
     else if (status == 0)
-        profile_add(p, "sum", knob_keys[knob], "%s", models[at]);
+        profile_add(p, "sum", knob_keys[knob], "%s", names);
     probe_case_release(&pc);
     return status < 0 ? -1 : 0;
 }
