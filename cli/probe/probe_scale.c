@@ -24,7 +24,7 @@ struct tally {
     size_t code[ELEMENT_RULES];
 };
 
-/* Block 0 holds the tensor's amax; the others a maximum next to an E4M3 midpoint, and elements next to E2M1 midpoints of that scale. */
+/* Block 0 holds the tensor's amax; the others a maximum next to an E4M3 midpoint or code, and elements next to E2M1 midpoints of that scale. */
 static void fill(struct probe_case *pc, float a, uint64_t *state)
 {
     static const float midpoints[] = { 0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f };
