@@ -178,6 +178,7 @@ static int verify_pair(struct verify *v, struct dump_file *f, const char *golden
         if (run->summary.total == 0)
             term_error("verify: %s: no case matches the selection", golden_label);
     }
+    diff_run_release(run);
     free(run);
     return status;
 }

@@ -216,10 +216,13 @@ void case_context_release(struct case_context *ctx);
 int case_compare(const struct diff_side *a, const struct diff_side *b, const struct diff_policy *policy, struct case_context *ctx,
                  struct case_diff *out, struct fp4_error *err);
 /* --statistical: whether a case rounds stochastically; and a verdict on one that was compared, *judged when it gave one. family: how many
- * cases the comparison has at most. */
+ * cases the comparison has at most. memory: outcomes of the cases before, since two seeds of one case must not draw the same. */
+struct statistical_memory;
 bool statistical_applies(const struct dump_case *c);
 int statistical_judge(struct case_diff *d, const struct diff_side *a, const struct diff_side *b, const struct diff_policy *policy,
-                      struct case_context *ctx, size_t family, bool *judged, struct fp4_error *err);
+                      struct case_context *ctx, size_t family, struct statistical_memory **memory, bool *judged,
+                      struct fp4_error *err);
+void statistical_forget(struct statistical_memory **memory);
 /* Adds input, amax, scale, scaled value, random bits and the reference's value to the places of a difference. */
 void case_explain(struct case_diff *d, const struct dump_case *recorded, struct case_context *ctx);
 
@@ -288,6 +291,7 @@ struct diff_run {
     struct diff_summary summary;
     size_t detailed;
     size_t family; /* cases at most, for --statistical; the caller sets it after diff_run_begin */
+    struct statistical_memory *memory;
 };
 /* Cases must come in a fixed order, from one thread. */
 int diff_run_begin(struct diff_run *run, const struct diff_heading *h, const struct diff_policy *policy,
@@ -296,6 +300,8 @@ int diff_run_case(struct diff_run *run, const struct diff_side *a, const struct 
 /* A case that only one side has: 'a' or 'b'. */
 int diff_run_missing(struct diff_run *run, const char *name, char side, struct fp4_error *err);
 int diff_run_end(struct diff_run *run, struct fp4_error *err);
+/* Frees what a run holds, ended or not. */
+void diff_run_release(struct diff_run *run);
 
 /* ---- two dumps --------------------------------------------------------------------------------------------------------------- */
 

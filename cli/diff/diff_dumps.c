@@ -160,6 +160,7 @@ int diff_dumps(struct dump_file *a, const char *backend_a, struct dump_file *b, 
         return fp4_fail(err, FP4_EIO, "out of memory");
     int status = compare_all(&w, policy, sink, err);
     free(w.seen);
+    diff_run_release(&w.run);
     *out = w.run.summary;
     return status;
 }

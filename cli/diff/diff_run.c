@@ -111,7 +111,7 @@ int diff_run_case(struct diff_run *run, const struct diff_side *a, const struct 
     if (case_compare(a, b, p, bytes_decide || room || picks_apply(a->c->name) ? &ctx : NULL, &d, err))
         goto cleanup;
     if (statistical && d.verdict == VERDICT_DIFFERS && !d.only[0] &&
-        statistical_judge(&d, a, b, p, &ctx, run->family ? run->family : 1, &judged, err))
+        statistical_judge(&d, a, b, p, &ctx, run->family ? run->family : 1, &run->memory, &judged, err))
         goto cleanup;
     if (room && !d.only[0] && d.verdict == VERDICT_DIFFERS) {
         d.detailed = true;
@@ -143,4 +143,9 @@ int diff_run_end(struct diff_run *run, struct fp4_error *err)
 {
     check_sums(&run->summary);
     return run->sink->end(run->sink->arg, &run->summary, err);
+}
+
+void diff_run_release(struct diff_run *run)
+{
+    statistical_forget(&run->memory);
 }

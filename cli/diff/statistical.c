@@ -123,7 +123,93 @@ static int make_sheets(struct stat_book *book, const struct diff_side *side, str
                : 0;
 }
 
-static void test_sheets(struct stat_book *book, const struct sheets *s)
+/* ---- other seeds of the same case --------------------------------------------------------------------------------------------------------- */
+
+#define KEPT_CASES 32
+#define KEPT_ELEMENTS ((size_t)1 << 14)
+
+struct statistical_memory {
+    struct {
+        char name[CASE_NAME_MAX]; /* up to the seed */
+        uint64_t seed;
+        struct sheets sides[2];
+    } kept[KEPT_CASES];
+    size_t next;
+};
+
+void statistical_forget(struct statistical_memory **memory)
+{
+    for (size_t i = 0; *memory && i < KEPT_CASES; i++)
+        for (size_t k = 0; k < 2; k++)
+            release_sheets(&(*memory)->kept[i].sides[k]);
+    free(*memory);
+    *memory = NULL;
+}
+
+static void name_without_seed(const struct fp4_case *c, char name[CASE_NAME_MAX])
+{
+    case_name(c, name);
+    *strrchr(name, '/') = '\0';
+}
+
+static void test_seeds(struct stat_book *book, const struct statistical_memory *memory, const struct fp4_case *c, size_t side,
+                       const struct sheets *s)
+{
+    char name[CASE_NAME_MAX];
+
+    name_without_seed(c, name);
+    for (size_t i = 0; memory && i < KEPT_CASES; i++) {
+        const struct sheets *other = &memory->kept[i].sides[side];
+
+        if (strcmp(memory->kept[i].name, name) != 0 || memory->kept[i].seed == c->seed)
+            continue;
+        if (s->row.residual && other->row.residual)
+            stat_test_pair(book, "draws: another seed of the case", &s->row, &other->row);
+        if (s->col.residual && other->col.residual)
+            stat_test_pair(book, "draws: another seed of the case", &s->col, &other->col);
+        return;
+    }
+}
+
+/* The sheets are the memory's from here on, when it takes them. Cases whose words are an input are no draws of a seed. */
+static void remember(struct statistical_memory **memory, const struct fp4_case *c, size_t side, struct sheets *s)
+{
+    struct statistical_memory *m = *memory ? *memory : calloc(1, sizeof *m);
+    size_t at;
+
+    *memory = m;
+    if (!m || s->row.lines * s->row.packed > KEPT_ELEMENTS || s->col.lines * s->col.packed > KEPT_ELEMENTS)
+        return;
+    at = side == 0 ? m->next : (m->next + KEPT_CASES - 1) % KEPT_CASES; /* A goes first */
+    if (side == 0) {
+        for (size_t k = 0; k < 2; k++)
+            release_sheets(&m->kept[at].sides[k]);
+        name_without_seed(c, m->kept[at].name);
+        m->kept[at].seed = c->seed;
+        m->next = (m->next + 1) % KEPT_CASES;
+    } else if (m->kept[at].seed != c->seed || !m->kept[at].sides[0].row.residual != !s->row.residual) {
+        return; /* A was not taken */
+    }
+    m->kept[at].sides[side] = *s;
+    *s = (struct sheets){ 0 };
+}
+
+/* Where the case itself gives both directions the same words (kernel-unfused: two calls with one random state), that is no finding. */
+static bool directions_share_words(struct case_tensors *t)
+{
+    const struct tensor *row = find_with(t, "random", ""), *col = find_with(t, "random", ".t");
+    size_t same = 0, count = 0;
+
+    for (size_t i = 0; row && col && i < row->dims[0] && i < col->dims[0]; i++)
+        for (size_t j = 0; j < row->dims[1] && j < col->dims[1]; j++) {
+            same += tensor_element(row->data, FP4_U32, i * row->dims[1] + j) ==
+                    tensor_element(col->data, FP4_U32, i * col->dims[1] + j);
+            count++;
+        }
+    return same * 20 > count;
+}
+
+static void test_sheets(struct stat_book *book, const struct sheets *s, struct case_tensors *t)
 {
     const struct stat_sheet *const all[] = { &s->row, &s->col };
 
@@ -133,7 +219,8 @@ static void test_sheets(struct stat_book *book, const struct sheets *s)
             stat_test_independence(book, all[i]);
         }
     if (s->row.residual && s->col.residual) {
-        stat_test_pair(book, "rowwise, transposed: same place", &s->row, &s->col);
+        if (!directions_share_words(t))
+            stat_test_pair(book, "rowwise, transposed: same place", &s->row, &s->col);
         stat_test_transposed(book, &s->row, &s->col);
     }
 }
@@ -149,7 +236,7 @@ static void name_rule(struct stat_side *out, const struct diff_side *side, struc
         bool missing = false, passes = false;
 
         if (book && rule != (int)own && make_sheets(book, side, ctx, model, &s, &missing, NULL) == 0) {
-            test_sheets(book, &s);
+            test_sheets(book, &s, &ctx->runs[0].t);
             stat_verdict(book, rate, family);
             passes = !book->side.fails;
         }
@@ -240,16 +327,20 @@ static int test_draws(struct stat_book *book, const struct diff_side *side, bool
 
 /* ---- the case ------------------------------------------------------------------------------------------------------------------------------------ */
 
-static int judge_side(const struct diff_side *side, bool live, const struct diff_policy *policy, struct case_context *ctx,
-                      size_t family, struct stat_side *out, bool *missing, struct fp4_error *err)
+static int judge_side(const struct diff_side *const *sides, size_t number, const struct diff_policy *policy,
+                      struct case_context *ctx, size_t family, struct statistical_memory **memory, struct stat_side *out,
+                      bool *missing, struct fp4_error *err)
 {
     struct fp4_rs_model model = rs_model_row(ctx->fp4.knob[KNOB_RS])->model;
     struct stat_book *book = calloc(1, sizeof *book);
+    const struct diff_side *side = sides[number];
+    bool live = number == 1 && policy->statistical.live_b;
     struct sheets s = { 0 };
     int status = book ? make_sheets(book, side, ctx, model, &s, missing, err) : fp4_fail(err, FP4_EIO, "out of memory");
 
     if (status == 0 && !*missing) {
-        test_sheets(book, &s);
+        test_sheets(book, &s, &ctx->runs[0].t);
+        test_seeds(book, *memory, &ctx->fp4, number, &s);
         status = test_draws(book, side, live, ctx, model, &s, err);
     }
     if (status == 0 && !*missing) {
@@ -257,6 +348,7 @@ static int judge_side(const struct diff_side *side, bool live, const struct diff
         *out = book->side;
         if (out->fails)
             name_rule(out, side, ctx, model.rule, policy->statistical.error_rate, family);
+        remember(memory, &ctx->fp4, number, &s);
     }
     release_sheets(&s);
     free(book);
@@ -269,7 +361,8 @@ static bool is_codes(const struct tensor_diff *t)
 }
 
 int statistical_judge(struct case_diff *d, const struct diff_side *a, const struct diff_side *b, const struct diff_policy *policy,
-                      struct case_context *ctx, size_t family, bool *judged, struct fp4_error *err)
+                      struct case_context *ctx, size_t family, struct statistical_memory **memory, bool *judged,
+                      struct fp4_error *err)
 {
     const struct diff_side *const sides[] = { a, b };
     bool codes_differ = false;
@@ -296,7 +389,7 @@ int statistical_judge(struct case_diff *d, const struct diff_side *a, const stru
         bool missing = false;
 
         /* Two sides: twice as many verdicts as cases. */
-        if (judge_side(sides[i], i == 1 && policy->statistical.live_b, policy, ctx, 2 * family, &d->statistics[i], &missing, err))
+        if (judge_side(sides, i, policy, ctx, 2 * family, memory, &d->statistics[i], &missing, err))
             return -1;
         if (missing) {
             snprintf(d->reason, sizeof d->reason, "statistics need the codes of %s, which are missing: run with --bytes all",

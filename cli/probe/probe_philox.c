@@ -216,18 +216,19 @@ static void find_stream(const struct probe *p, struct probe_case *pc, char text[
     size_t i, s;
 
     *text = '\0';
-    for (i = 0; i < sizeof readings / sizeof readings[0]; i++)
+    for (i = 0; i < sizeof readings / sizeof readings[0] && !*text; i++) {
         for (s = FP4_STREAM_TUNED; s < FP4_STREAM_COUNT; s++) {
             struct fp4_case c = with_measured(p, &pc->c);
 
             c.knob[KNOB_STREAM] = (uint8_t)s;
             c.knob[KNOB_ROUNDS] = (uint8_t)readings[i].rounds;
             set_state(pc, readings[i].seed, readings[i].offset);
-            if (stream_agrees(pc, &c)) {
-                snprintf(text, 64, "%s%s", stream_names[s], readings[i].says);
-                return;
-            }
+            if (stream_agrees(pc, &c)) /* all that give these codes */
+                snprintf(text + strlen(text), 64 - strlen(text), "%s%s", *text ? " or " : "", stream_names[s]);
         }
+        if (*text)
+            snprintf(text + strlen(text), 64 - strlen(text), "%s", readings[i].says);
+    }
 }
 
 /* Of one run and of others with another offset, another seed, the first half of the rows. */

@@ -16,11 +16,6 @@ enum { BLOCKS = 240, WIDTH = 16 * (BLOCKS + 1) };
 static const float amaxes[] = { 2688.0f, 35.0f, 1.5f, 3.0f, 500.0f, 50.0f, 0.125f, 4.0f, 10.0f, 1000.0f };
 enum { AMAXES = sizeof amaxes / sizeof amaxes[0] };
 
-static float to_bf16(float v)
-{
-    return bf16_to_f32(f32_to_bf16(v));
-}
-
 /* ---- directed blocks ------------------------------------------------------------------------------------------------------------------------ */
 
 struct tally {
@@ -29,7 +24,7 @@ struct tally {
     size_t code[ELEMENT_RULES];
 };
 
-/* Block 0 holds the tensor's amax; the others a maximum next to an E4M3 midpoint, and elements next to E2M1 midpoints of that scale. */
+/* Block 0 holds the tensor's amax; the others a maximum next to an E4M3 midpoint or code, and elements next to E2M1 midpoints of that scale. */
 static void fill(struct probe_case *pc, float a, uint64_t *state)
 {
     static const float midpoints[] = { 0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f };
@@ -40,8 +35,9 @@ static void fill(struct probe_case *pc, float a, uint64_t *state)
     for (b = 1; b <= BLOCKS; b++) {
         unsigned byte = 8 + (unsigned)((b * 7) % 118);
         float lo = e4m3_to_f32((e4m3_t){ (uint8_t)byte }), hi = e4m3_to_f32((e4m3_t){ (uint8_t)(byte + 1) });
-        uint32_t bits = fp4_f32_bits(to_bf16((lo + hi) * 0.5f * 6.0f / s));
-        float v = fp4_f32_from_bits(bits + (uint32_t)((int)(probe_random(state) % 3) - 1) * 0x10000u);
+        float edge = b & 1 ? (lo + hi) * 0.5f : hi; /* where nearest rounding decides, and where the directed ones do */
+        uint32_t bits = fp4_f32_bits(edge * 6.0f / s);
+        float v = fp4_f32_from_bits(bits + probe_random(state) % 7 - 3);
         float q = f32_to_e4m3(v * (s / 6.0f)).bits ? e4m3_to_f32(f32_to_e4m3(v * (s / 6.0f))) / s : 1.0f;
 
         if (v > a)
@@ -108,6 +104,7 @@ static int directed(struct probe *p, struct tally *n, struct fp4_error *err)
 static void describe_order(struct probe *p, const struct tally *n)
 {
     size_t best = SIZE_MAX;
+    char names[128] = "";
     int o, r, at_o = 0, at_r = 0;
 
     for (o = 0; o < SCALE_ORDERS; o++)
@@ -122,22 +119,31 @@ static void describe_order(struct probe *p, const struct tally *n)
                     scale_roundings[at_r], best, n->blocks);
         return;
     }
-    profile_add(p, GROUP, "order", "%s", scale_orders[at_o].name);
+    for (o = 0; o < SCALE_ORDERS; o++) /* all that the data cannot tell apart */
+        if (n->scale[o][at_r] == 0)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " or " : "", scale_orders[o].name);
+    profile_add(p, GROUP, "order", "%s", names);
     profile_add(p, GROUP, "rounding", "%s", scale_roundings[at_r]);
 }
 
 static void describe_elements(struct probe *p, const struct tally *n)
 {
+    char names[160] = "";
     int h, best = 0;
 
     for (h = 1; h < ELEMENT_RULES; h++)
         if (n->code[h] < n->code[best])
             best = h;
-    if (n->code[best])
+    if (n->code[best]) {
         profile_add(p, GROUP, "elements", "none: nearest is %s, which %zu of %zu codes differ from", element_rules[best],
                     n->code[best], n->elements);
-    else
-        profile_add(p, GROUP, "elements", "%s%s", element_rules[best], best == RCP_X_DIVIDED ? "" : " * x");
+        return;
+    }
+    for (h = 0; h < ELEMENT_RULES; h++)
+        if (n->code[h] == 0)
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s%s", *names ? " or " : "", element_rules[h],
+                     h == RCP_X_DIVIDED ? "" : " * x");
+    profile_add(p, GROUP, "elements", "%s", names);
 }
 
 /* ---- policies: one case, a given amax of 2688 so that S = 1 -------------------------------------------------------------------------------- */

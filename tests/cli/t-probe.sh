@@ -39,6 +39,7 @@ rht col|rht-col; half of the rows alone draws other words
 sum-tc|tensor core: products cut at 2^(Emax-25), exact sum, toward zero
 sum-seq|in order, nearest even
 sum-exact|one rounding of the exact sum
+rcp-approx|the table of an H200
 T
 
 # every model, named or not

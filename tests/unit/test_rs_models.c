@@ -81,6 +81,52 @@ Test(rs_maps, any_permutation)
     }
 }
 
+/* Through the quantizers: each code is that of its scaled value, its word and its nibble. */
+Test(rs_maps, quantizers_take_them)
+{
+    enum { ROWS = 32, COLS = 64, N = ROWS * COLS };
+    static uint16_t x[N];
+    static uint8_t codes[2][N / 2], scales[2][N / 16];
+    static float scaled[2][N];
+    static uint32_t words[2][N / 4];
+    struct fp4_rs_map bits = shuffled(5);
+    struct fp4_rs_model m = { FP4_RS_TRUNC, FP4_MAP_CUSTOM, &bits };
+    struct fp4_quantized row = { .codes = codes[0], .scales = scales[0], .scaled = scaled[0], .rbits = words[0] };
+    struct fp4_quantized col = { .codes = codes[1], .scales = scales[1], .scaled = scaled[1], .rbits = words[1] };
+    struct fp4_quantize_params q = {
+        .recipe = FP4_RECIPE_TE, .input = FP4_BF16, .rows = ROWS, .cols = COLS, .stochastic = true, .rs = m, .seed = 3
+    };
+    struct fp4_rht_params r = { .recipe = FP4_RECIPE_TE,
+                                .kernel = FP4_RHT_KERNEL_ROWCOL,
+                                .rows = ROWS,
+                                .cols = COLS,
+                                .sign_mask = FP4_RHT_SIGN_MASK,
+                                .bf16_round_trip = true,
+                                .stochastic = true,
+                                .rs = m,
+                                .seed = 4 };
+    struct fp4_error err = { 0 };
+    uint64_t state = 2;
+
+    for (size_t i = 0; i < N; i++)
+        x[i] = (uint16_t)(0x3F00u | (mix(&state) & 0x80FFu));
+    for (int op = 0; op < 2; op++) {
+        size_t moved = 0;
+
+        cr_assert((op ? fp4_rht_quantize(&r, x, &row, &col, NULL, &err) : fp4_quantize(&q, x, &row, &col, &err)) == 0, "%s",
+                  err.msg);
+        for (size_t side = 0; side < 2; side++)
+            for (size_t i = 0; i < N; i++) {
+                unsigned code = codes[side][i / 2] >> 4 * (i & 1) & 15u;
+
+                CHECK(code == fp4_rs_round_word(m, scaled[side][i], words[side][i / 4], (unsigned)(i % 4)).bits,
+                      "op %d, side %zu, element %zu", op, side, i);
+                moved += code != f32_to_e2m1(scaled[side][i]).bits;
+            }
+        cr_expect(moved > N / 8, "only %zu codes are not the nearest", moved);
+    }
+}
+
 static int load_text(const char *text, struct fp4_error *err)
 {
     char path[] = "/tmp/fp4check-model-XXXXXX.json";

@@ -250,3 +250,41 @@ Test(statistics, the_worst_come_first)
     cr_expect_str_eq(book.side.worst[3].name, "test 2");
     cr_expect(book.side.fails && fabs(book.side.threshold - 0.001) < 1e-15);
 }
+
+/* Words of one stream at equal places, and of two; the same for an element and its place in the transposed matrix. */
+Test(statistics, directions_that_share_words)
+{
+    enum { SIDE = 64, N = SIDE * SIDE };
+    static float v[N];
+    static uint8_t codes[3][N / 2]; /* a, another draw, a transposed */
+    struct stat_sheet a, other, turned;
+    struct fp4_philox g;
+
+    fp4_philox_init(&g, 8, 0, 0, 10);
+    memset(codes, 0, sizeof codes);
+    for (size_t i = 0; i < N; i++) {
+        unsigned first = 2 + (fp4_philox_next(&g) & 1u), second = 2 + (fp4_philox_next(&g) & 1u);
+        size_t t = i % SIDE * SIDE + i / SIDE;
+
+        v[i] = 1.25f;
+        codes[0][i / 2] |= (uint8_t)(first << 4 * (i & 1));
+        codes[1][i / 2] |= (uint8_t)(second << 4 * (i & 1));
+        codes[2][t / 2] |= (uint8_t)(first << 4 * (t & 1));
+    }
+    a = sheet_of(v, codes[0], SIDE, SIDE);
+    other = sheet_of(v, codes[1], SIDE, SIDE);
+    turned = sheet_of(v, codes[2], SIDE, SIDE);
+    book.count = 0;
+    stat_test_pair(&book, "the same", &a, &a);
+    stat_test_pair(&book, "another", &a, &other);
+    stat_test_pair(&book, "turned, by place", &a, &turned);
+    stat_test_transposed(&book, &a, &turned);
+    stat_test_transposed(&book, &a, &other);
+    cr_assert(book.count == 5);
+    cr_expect(book.tests[0].p < 1e-100 && book.tests[3].p < 1e-100, "%.3g, %.3g", book.tests[0].p, book.tests[3].p);
+    cr_expect(book.tests[1].p > 1e-3 && book.tests[2].p > 1e-3 && book.tests[4].p > 1e-3, "%.3g, %.3g, %.3g", book.tests[1].p,
+              book.tests[2].p, book.tests[4].p);
+    stat_sheet_release(&a);
+    stat_sheet_release(&other);
+    stat_sheet_release(&turned);
+}
