@@ -350,10 +350,8 @@ static int take_tensors(struct check *c, const cJSON *list, const char *key, boo
 enum { R_BACKEND, R_STATUS, R_REASON, R_PATH, R_TENSORS, R_COUNT };
 
 static const struct key_row result_keys[R_COUNT] = {
-    [R_BACKEND] = { "backend", cJSON_String, "a string", true },
-    [R_STATUS] = { "status", cJSON_String, "a string", true },
-    [R_REASON] = { "reason", cJSON_String, "a string", false },
-    [R_PATH] = { "path", cJSON_String, "a string", false },
+    [R_BACKEND] = { "backend", cJSON_String, "a string", true }, [R_STATUS] = { "status", cJSON_String, "a string", true },
+    [R_REASON] = { "reason", cJSON_String, "a string", false },  [R_PATH] = { "path", cJSON_String, "a string", false },
     [R_TENSORS] = { "tensors", cJSON_Array, "an array", false },
 };
 
