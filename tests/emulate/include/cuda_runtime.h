@@ -43,6 +43,9 @@ struct __attribute__((aligned(16))) uint4 {
 struct float4 {
     float x, y, z, w;
 };
+struct __attribute__((aligned(16))) int4 {
+    int x, y, z, w;
+};
 static inline uint2 make_uint2(unsigned x, unsigned y)
 {
     return uint2{ x, y };
@@ -86,6 +89,10 @@ static inline unsigned __float_as_uint(float f)
     unsigned u;
     memcpy(&u, &f, 4);
     return u;
+}
+static inline float __int_as_float(int i)
+{
+    return __uint_as_float((unsigned)i);
 }
 static inline int __float_as_int(float f)
 {
@@ -187,6 +194,17 @@ static inline unsigned __viaddmin_u16x2(unsigned a, unsigned b, unsigned c)
 static inline int __viaddmin_s32(int a, int b, int c)
 {
     return std::min(a + b, c);
+}
+static inline int __viaddmax_s32(int a, int b, int c)
+{
+    return std::max(a + b, c);
+}
+/* Four products of signed bytes and a sum. */
+static inline int __dp4a(int a, int b, int c)
+{
+    for (int i = 0; i < 4; i++)
+        c += (int8_t)((unsigned)a >> 8 * i) * (int8_t)((unsigned)b >> 8 * i);
+    return c;
 }
 template <typename T> static inline T atomicMax(T *p, T v)
 {

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * four_fast.cu: four-over-six of bf16 as the kernels of Transformer Engine and torchao do it, rowwise, no stages.
+ *
+ * A thread holds one line of a block. Everything about a candidate depends on its scale byte alone once the amax is known: the multiplier
+ * of the elements, and the value of each code in the error, RN(RN(q f A) / (6 B)). That value is v(1) or v(1.5) times a power of two,
+ * because such a factor goes through both roundings untouched; so a table of three numbers a byte replaces two products and a division
+ * an element, and the difference from x is one fma, whose product is exact. The table is made once by each block of threads.
+ * What that needs, and what fails for amaxes at the ends of the range and for blocks with NaN, is tested a block; they take line_slow.
+ */
+#include "encode16.cuh"
+#include "four_block.cuh"
+#include "fp4divide.h"
+
+#define THREADS 256
+#define RUN 4 /* 16x16: blocks of a line that a lane takes one after the other, so that it writes 32 bytes of codes at once */
+
+/* ---- what is fast ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* The recipe of this file, known to the compiler: chains that are not this one go through the general kernel. */
+__host__ __device__ static inline struct four_chain fast_chain(bool mse, float numerator)
+{
+    struct four_chain ch = {};
+
+    ch.chain.global = GLOBAL_TE;
+    ch.chain.element = ELEMENT_IEEE;
+    ch.value = FOUR_VALUE_AMAX;
+    ch.mse = mse;
+    ch.numerator = numerator;
+    return ch;
+}
+
+static bool is_fast_chain(const struct four_chain &ch)
+{
+    const struct four_chain fast = fast_chain(ch.mse, ch.numerator);
+
+    return ch.value == fast.value && ch.chain.global == fast.chain.global && ch.chain.element == fast.chain.element &&
+           !ch.chain.divide_by_six && !ch.chain.keep_nan && !ch.chain.zero_to_plus && !ch.chain.drop_minus_zero &&
+           !ch.chain.nan_code_zero && !ch.fused && !ch.zero_block && !ch.zero_amax && !ch.all_nan_keeps;
+}
+
+static bool no_stages(const struct fp4_four_stages &s)
+{
+    return !s.scales[0] && !s.scales[1] && !s.codes[0] && !s.codes[1] && !s.errors[0] && !s.errors[1] && !s.pick;
+}
+
+/* ---- the table of an amax ------------------------------------------------------------------------------------------------------------------ */
+
+struct __align__(16) four_entry
+{
+    float e;       /* multiplier of the elements; Inf: this byte is not for the fast way */
+    float one;     /* value of a code that means 1 */
+    float onehalf; /* of one that means 1.5, times 2^-22 */
+    float spare;
+};
+
+struct four_table {
+    struct four_entry of[128];
+};
+
+__device__ __forceinline__ struct four_entry four_entry_of(const struct four_chain &ch, const struct chain_globals &g,
+                                                           uint32_t byte)
+{
+    float f = fp4a_from_e4m3(byte), r = fp4a_reciprocal_of((uint32_t)ch.numerator);
+    float product = fp4a_mul(f, g.amax);
+    struct four_entry t;
+
+    t.e = chain_element_scale(&ch.chain, &g, byte);
+    t.one = fp4a_divide_by(product, ch.numerator, r);
+    t.onehalf = fp4a_mul(fp4a_divide_by(fp4a_mul(fp4a_mul(f, 1.5f), g.amax), ch.numerator, r), 0x1p-22f);
+    t.spare = 0.0f;
+    /* nothing is subnormal and nothing overflows, for 0.5 as for 6; or everything is 0 */
+    if (!(t.one >= 0x1p-100f && product <= 0x1p120f && t.e >= 0x1p-100f) && !(byte == 0 && t.one == 0.0f))
+        t.e = __uint_as_float(0x7F800000u);
+    return t;
+}
+
+__device__ __forceinline__ void four_table_fill(struct four_table *t, const struct four_chain &ch, const struct chain_globals &g)
+{
+    for (uint32_t byte = threadIdx.x; byte < 128; byte += blockDim.x)
+        t->of[byte] = four_entry_of(ch, g, byte);
+}
+
+/* ---- errors ---------------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * One element of magnitude a. Adding c, 2^22 times the power of two at or below y (1 for a smaller y), leaves the last place at E2M1's
+ * step, so the addition rounds y to E2M1; |y| < 7 needs no clamp. The two low bits of the sum are 3 when the code means 1.5, 3 or 6, and
+ * then c is 2^22 times the power of two in it.
+ */
+template <bool MSE> __device__ __forceinline__ float fast_error_step(const struct four_entry &t, float sum, float a)
+{
+    float y = fp4a_mul(a, t.e), d;
+    float c = __uint_as_float((uint32_t)__viaddmax_s32(__float_as_int(y) & 0x7F800000, 22 << 23, 0x4A800000));
+    float rounded = fp4a_add(y, c);
+
+    d = isa_fma_by_low_bits(rounded, c, t.onehalf, fp4a_add(rounded, -c), t.one, a);
+    return MSE ? fp4a_add(sum, fp4a_mul(d, d)) : fp4a_add(sum, fabsf(d));
+}
+
+/* Codes and error of a candidate by the general text, from memory. */
+template <typename ISA>
+__device__ __forceinline__ uint2 line_slow(const struct four_chain &ch, const struct chain_globals &g, const uint16_t *x,
+                                           uint32_t byte, float *error)
+{
+    float e = chain_element_scale(&ch.chain, &g, byte), f = fp4a_from_e4m3(byte), sum = 0.0f;
+    uint2 codes = make_uint2(0, 0);
+
+#pragma unroll 1
+    for (int w = 0; w < 4; w++) {
+        float v[4];
+
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            v[i] = load_element<bf16_tag>(x, 4 * w + i);
+        codes.x = codes.x >> 16 | codes.y << 16;
+        codes.y = codes.y >> 16 | four_step<ISA>(ch, g, v, e, f, false, &sum) << 16;
+    }
+    *error = sum;
+    return codes;
+}
+
+/* A line of a block: codes and scale byte of the candidate that is taken. x: where the line is; w: what is there. */
+template <typename ISA, bool MSE, bool TILE>
+__device__ __forceinline__ uint2 line_fast(const struct four_chain &ch, const struct chain_globals &g,
+                                           const struct four_table &table, const uint16_t *x, const uint32_t w[8], uint32_t *byte)
+{
+    float v[16], amax, base, error6 = 0.0f, error4 = 0.0f;
+    struct four_entry six, four;
+    struct block_max m;
+    uint32_t bytes;
+    bool small, pick;
+    uint2 codes;
+
+    widen16(w, v);
+    m = block_max_of<false>(abs_max16(w), v);
+    amax = TILE ? tile_max(m.amax) : m.amax;
+    base = fp4a_mul(fp4a_divide_by(amax, 6.0f, fp4a_reciprocal_of(6)), g.enc);
+    bytes = isa_cvt_rn_e4m3x2(fp4a_mul(base, 1.5f), base);
+    six = table.of[bytes & 127u];
+    four = table.of[bytes >> 8 & 127u];
+    small = !m.nan && fp4a_mul(amax, six.e) < 7.0f && fp4a_mul(amax, four.e) < 7.0f;
+    if (small) {
+#pragma unroll
+        for (int i = 0; i < 16; i++) {
+            error6 = fast_error_step<MSE>(six, error6, fabsf(v[i]));
+            error4 = fast_error_step<MSE>(four, error4, fabsf(v[i]));
+        }
+    } else {
+        line_slow<ISA>(ch, g, x, bytes & 255u, &error6);
+        line_slow<ISA>(ch, g, x, bytes >> 8, &error4);
+    }
+    if (TILE) {
+        error6 = tile_sum(error6);
+        error4 = tile_sum(error4);
+    }
+    pick = four_pick(error6, error4) == FP4_MAP_TO_4;
+    *byte = (pick ? bytes >> 8 : bytes) & 255u;
+    if (!small)
+        return line_slow<ISA>(ch, g, x, *byte, &error6);
+    codes.x = ISA::mul_cvt_rn_e2m1x8_small(v, pick ? four.e : six.e);
+    codes.y = ISA::mul_cvt_rn_e2m1x8_small(v + 8, pick ? four.e : six.e);
+    return codes;
+}
+
+__device__ __forceinline__ void load16(uint32_t w[8], const uint16_t *x)
+{
+    uint4 low = __ldg((const uint4 *)x), high = __ldg((const uint4 *)x + 1);
+
+    w[0] = low.x;
+    w[1] = low.y;
+    w[2] = low.z;
+    w[3] = low.w;
+    w[4] = high.x;
+    w[5] = high.y;
+    w[6] = high.z;
+    w[7] = high.w;
+}
+
+/* ---- 1x16 -------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* One amax: block after block. */
+template <typename ISA, bool MSE> __global__ void __launch_bounds__(THREADS) four_tensor_kernel(struct four_args d)
+{
+    if constexpr (ISA::available) {
+        __shared__ struct four_table table;
+        const struct four_chain ch = fast_chain(MSE, d.ch.numerator);
+        struct chain_globals g = four_globals(&ch, d.out.amax[0]);
+        size_t count = d.lines * d.blocks;
+
+        four_table_fill(&table, ch, g);
+        __syncthreads();
+        for (size_t at = blockIdx.x * (size_t)THREADS + threadIdx.x; at < count; at += (size_t)gridDim.x * THREADS) {
+            const uint16_t *x = (const uint16_t *)d.x + 16 * at;
+            uint32_t w[8], byte;
+
+            load16(w, x);
+            ((uint2 *)d.out.codes)[at] = line_fast<ISA, MSE, false>(ch, g, table, x, w, &byte);
+            d.out.scales[at] = (uint8_t)byte;
+        }
+    }
+}
+
+/* One amax a line, and so one table a line. */
+template <typename ISA, bool MSE> __global__ void __launch_bounds__(128) four_rows_kernel(struct four_args d)
+{
+    if constexpr (ISA::available) {
+        __shared__ struct four_table table;
+        const struct four_chain ch = fast_chain(MSE, d.ch.numerator);
+
+        for (size_t line = blockIdx.x; line < d.lines; line += gridDim.x) {
+            struct chain_globals g = four_globals(&ch, d.out.amax[line]);
+
+            four_table_fill(&table, ch, g);
+            __syncthreads();
+            for (size_t b = threadIdx.x; b < d.blocks; b += 128) {
+                size_t at = line * d.blocks + b;
+                const uint16_t *x = (const uint16_t *)d.x + 16 * at;
+                uint32_t w[8], byte;
+
+                load16(w, x);
+                ((uint2 *)d.out.codes)[at] = line_fast<ISA, MSE, false>(ch, g, table, x, w, &byte);
+                d.out.scales[at] = (uint8_t)byte;
+            }
+            __syncthreads();
+        }
+    }
+}
+
+/* ---- 16x16 ------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Half a warp takes RUN tiles beside each other, a lane one line of them. lines a multiple of 16, blocks of RUN. */
+template <typename ISA, bool MSE> __global__ void __launch_bounds__(THREADS) four_tiles_kernel(struct four_args d)
+{
+    if constexpr (ISA::available) {
+        __shared__ struct four_table table;
+        const struct four_chain ch = fast_chain(MSE, d.ch.numerator);
+        struct chain_globals g = four_globals(&ch, d.out.amax[0]);
+        size_t runs = d.blocks / RUN, count = d.lines / 16 * runs;
+
+        four_table_fill(&table, ch, g);
+        __syncthreads();
+        for (size_t i = (blockIdx.x * (size_t)THREADS + threadIdx.x) / 16; i < (count + 1) / 2 * 2;
+             i += (size_t)gridDim.x * (THREADS / 16)) {
+            size_t run = i < count ? i : count - 1; /* an odd last half works along and writes what the other one writes */
+            size_t at = (run / runs * 16 + threadIdx.x % 16) * d.blocks + run % runs * RUN;
+            uint32_t codes[2 * RUN], bytes = 0;
+
+#pragma unroll 1
+            for (int k = 0; k < RUN; k++) {
+                const uint16_t *x = (const uint16_t *)d.x + 16 * (at + k);
+                uint32_t w[8], byte;
+                uint2 c;
+
+                load16(w, x);
+                c = line_fast<ISA, MSE, true>(ch, g, table, x, w, &byte);
+#pragma unroll
+                for (int j = 0; j < 2 * RUN - 2; j++)
+                    codes[j] = k ? codes[j + 2] : 0;
+                codes[2 * RUN - 2] = c.x;
+                codes[2 * RUN - 1] = c.y;
+                bytes = bytes >> 8 | byte << 24;
+            }
+            ((uint4 *)(d.out.codes + 8 * at))[0] = make_uint4(codes[0], codes[1], codes[2], codes[3]);
+            ((uint4 *)(d.out.codes + 8 * at))[1] = make_uint4(codes[4], codes[5], codes[6], codes[7]);
+            *(uint32_t *)(d.out.scales + at) = bytes;
+        }
+    }
+}
+
+/* ---- launcher ------------------------------------------------------------------------------------------------------------------------------------ */
+
+template <typename F>
+static void launch_filling(F kernel, const struct four_args &d, int threads, size_t needed, cudaStream_t stream)
+{
+    unsigned most = needed < 1u << 20 ? (unsigned)(needed ? needed : 1) : 1u << 20;
+
+    kernel<<<strip_blocks(kernel, threads, 1, 1, most), threads, 0, stream>>>(d);
+}
+
+template <typename ISA, bool MSE> static void launch(const struct four_args &d, bool tile, cudaStream_t stream)
+{
+    if (tile)
+        launch_filling(four_tiles_kernel<ISA, MSE>, d, THREADS, grid_for(d.lines * (d.blocks / RUN), THREADS), stream);
+    else if (d.row_scaled)
+        launch_filling(four_rows_kernel<ISA, MSE>, d, 128, d.lines, stream);
+    else
+        launch_filling(four_tensor_kernel<ISA, MSE>, d, THREADS, grid_for(d.lines * d.blocks, THREADS), stream);
+}
+
+template <typename ISA> static void launch(const struct four_args &d, bool tile, cudaStream_t stream)
+{
+    if (d.ch.mse)
+        launch<ISA, true>(d, tile, stream);
+    else
+        launch<ISA, false>(d, tile, stream);
+}
+
+int four_fast(enum fp4k_isa isa, const struct fp4_four_params *p, const struct four_args *d, cudaStream_t stream)
+{
+    if (p->input != FP4_BF16 || d->packed_stride != 1 || !is_fast_chain(d->ch) || !only_outputs(d->out) || !no_stages(d->stages) ||
+        (uintptr_t)d->x % 16 || (p->block_16x16 && d->blocks % RUN))
+        return -1;
+    FP4_BY_ISA(isa, launch<ISA>(*d, p->block_16x16, stream));
+    return (int)cudaGetLastError();
+}
