@@ -59,17 +59,18 @@ template <typename ISA> __global__ void rn_kernel(struct range range, struct fp4
         for (int turn = 0; turn < 4; turn++) {
             uint32_t got = ISA::cvt_rn_e2m1x4(x[turn], x[(turn + 1) % 4], x[(turn + 2) % 4], x[(turn + 3) % 4]);
             float eight[8];
-            uint32_t got8;
+            uint32_t got8 = 0;
 
 #pragma unroll
             for (int k = 0; k < 8; k++)
                 eight[k] = small[(turn + k) % 4];
-            got8 = ISA::mul_cvt_rn_e2m1x8_small(eight, 1.0f);
+            if constexpr (ISA::native_rn)
+                got8 = ISA::mul_cvt_rn_e2m1x8(eight, 1.0f);
 #pragma unroll
             for (int k = 0; k < 8; k++) {
                 int i = (turn + k) % 4;
                 uint32_t code = k < 4 ? nibble_of(got, k) : want[i];
-                uint32_t code8 = fabsf(x[i]) < 7.0f ? nibble_of(got8, k) : want[i];
+                uint32_t code8 = ISA::native_rn && fabsf(x[i]) < 7.0f ? nibble_of(got8, k) : want[i];
                 uint32_t wrong = code != want[i] ? code : code8;
 
                 if (wrong != want[i] && !bad[i]) {

@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rht_fast.cu: the transformed output of the exact recipe (bf16 round trip), no stages, in tiles of 128 tokens by 64 features.
+ * rht_fast.cu: the transformed output of the exact recipe (bf16 round trip), no stages, in tiles of TOKENS tokens by 64 features.
  *
- *   load    128 x 64 bf16 into shared memory, rows padded so that ldmatrix meets no bank twice
- *   sums    a warp for each group of 16 tokens: ldmatrix.trans and two MMAs for 16 features at a time; rounded to bf16 and written
- *           transposed (features by tokens) to shared memory again
- *   encode  a thread for each group of 16 sums, as in the rowwise quantizer; eight neighbouring lanes write 64 bytes of a feature
+ *   load    bf16 into shared memory, rows padded so that ldmatrix meets no bank twice; a few tiles ahead
+ *   sums    a warp for 64 tokens by 16 features: ldmatrix.trans and two MMAs for 16 tokens at a time; rounded to bf16 they take the place of
+ *           the warp's own input, so that only its own lanes wait
+ *   encode  a lane for each group of 16 sums, as in the rowwise quantizer; four neighbouring lanes write 32 bytes of a feature
  */
 #include "encode16.cuh"
 #include "rht_tile.cuh"
 
-#define THREADS 256
+#ifndef FP4_RHT_VARIANT
+#define FP4_RHT_VARIANT 0
+#endif
+#if FP4_RHT_VARIANT < 2
 #define TOKENS 128
+#define STAGES 2
+#define MIN_BLOCKS (FP4_RHT_VARIANT == 0 ? 3 : 4)
+#else
+#define TOKENS 64
+#define STAGES 3
+#define MIN_BLOCKS (FP4_RHT_VARIANT == 2 ? 6 : 8)
+#endif
 #define FEATURES 64
-#define IN_PITCH 72   /* bf16 a token row: 144 bytes */
-#define OUT_PITCH 144 /* bf16 a feature row: 288 bytes */
+#define THREADS (TOKENS / 64 * FEATURES / 16 * 32)
+#define PITCH 72 /* bf16 a token row: 144 bytes */
 
 /* RHT 3.1 and 3.2 for the transposed output, in 32-bit arithmetic. */
 __device__ __forceinline__ void rht_words(const struct direction_args &d, uint32_t f, uint32_t g, uint32_t k_col, uint32_t words[4])
@@ -35,91 +45,97 @@ __device__ __forceinline__ void rht_words(const struct direction_args &d, uint32
     draw_words(d, subsequence, call, words);
 }
 
-/* The 128 tokens from *from on; line: bytes of a token. */
+/* The tokens of a tile from *from on; line: bytes of a token. */
 __device__ __forceinline__ void tile_fetch(uint16_t *in, const char *from, size_t line)
 {
     uint32_t t = threadIdx.x / 8, c = threadIdx.x % 8;
     const char *at = from + t * line + 16 * c;
 
 #pragma unroll
-    for (uint32_t i = 0; i < TOKENS * FEATURES / 8 / THREADS; i++, at += 32 * line)
-        isa_cp_async16(in + (t + 32 * i) * IN_PITCH + 8 * c, at);
-    isa_cp_async_commit();
+    for (uint32_t i = 0; i < TOKENS * FEATURES / 8 / THREADS; i++, at += THREADS / 8 * line)
+        isa_cp_async16(in + (t + THREADS / 8 * i) * PITCH + 8 * c, at);
 }
 
-/* A block walks down one strip of 64 features, fetching a tile while it works on the one before. */
+/* Where a warp keeps the 16 sums of feature f and 16-token group g: one of its 64 token rows. Neither the four lanes of each of four features
+ * that write a group nor the eight that read four groups of two features meet a bank twice. */
+__device__ __forceinline__ uint32_t sums_row(uint32_t f, uint32_t g)
+{
+    return 2 * ((f + g / 2 * 2) % 16) + g % 2 + g / 2 * 32;
+}
+
+/* A block walks down one strip of 64 features, fetching the next STAGES - 1 tiles while it works on one. The one barrier of a turn says both that
+ * the tile is there and that the tile before it is no longer used. */
 template <typename ISA, bool SR, bool KEEP_NAN>
-__global__ void __launch_bounds__(THREADS) rht_tile_kernel(struct rht_args a, uint32_t k_col)
+__global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(struct rht_args a, uint32_t k_col)
 {
     if constexpr (ISA::available) {
-        __shared__ __align__(16)
-            uint16_t buffer[2][TOKENS * IN_PITCH]; /* the sums take the place of their inputs: FEATURES * OUT_PITCH */
+        __shared__ __align__(16) uint16_t buffer[STAGES][TOKENS * PITCH];
         __shared__ struct element_scales es;
         const struct direction_args &d = a.d;
         struct chain_globals gl = chain_globals_of(&d.chain, d.out.amax[0], 2688.0f);
         uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles = (uint32_t)(a.rows / TOKENS),
-                 feature0 = blockIdx.x * FEATURES;
-        uint32_t t = blockIdx.y, turn = 0, g = threadIdx.x % 8, f = threadIdx.x / 8, b[2][2];
-        size_t line = 2 * a.cols, place = (size_t)(feature0 + f) * d.blocks + g;
-        const char *from = (const char *)a.x + (size_t)t * TOKENS * line + 2 * feature0;
-        uint32_t in_at = (16 * warp + lane % 8 + (lane >= 16 ? 8 : 0)) * IN_PITCH + lane / 8 % 2 * 8;
-        uint32_t out_at = lane / 4 * OUT_PITCH + 16 * warp + lane % 4 * 4;
+                 feature0 = blockIdx.x * FEATURES + warp % 4 * 16;
+        uint32_t t = blockIdx.y, turn = 0, g = lane % 4, f = lane / 4, b[2][2];
+        size_t line = 2 * a.cols, step = (size_t)gridDim.y * TOKENS * line;
+        size_t place = (size_t)(feature0 + f) * d.blocks + warp / 4 * 4 + g;
+        const char *from = (const char *)a.x + (size_t)t * TOKENS * line + 2 * FEATURES * blockIdx.x;
+        uint32_t corner = warp / 4 * 64 * PITCH + warp % 4 * 16; /* of the warp's part of a tile */
+        uint32_t in_at = corner + (lane % 8 + (lane >= 16 ? 8 : 0)) * PITCH + lane / 8 % 2 * 8;
+        bool ties;
 
+#pragma unroll
+        for (uint32_t s = 0; s < STAGES - 1; s++, from += step) {
+            if (t + s * gridDim.y < tiles)
+                tile_fetch(buffer[s], from, line);
+            isa_cp_async_commit();
+        }
         rht_fragment(b[0], lane, 0, a.mask, a.inverse);
         rht_fragment(b[1], lane, 2, a.mask, a.inverse);
-        element_scales_fill<KEEP_NAN>(&es, gl); /* read after the first barrier of the loop */
-        if (t < tiles)
-            tile_fetch(buffer[0], from, line);
-        for (; t < tiles; t += gridDim.y, turn ^= 1) {
+        ties = __syncthreads_or(element_scales_fill<ISA, SR, KEEP_NAN>(&es, gl));
+        for (; t < tiles; t += gridDim.y, turn = turn + 1 == STAGES ? 0 : turn + 1, from += step) {
             uint16_t *shared = buffer[turn];
-            uint2 sums[FEATURES / 16][2];
+            uint2 sums[4][2];
             size_t at = place + (size_t)t * (TOKENS / 16);
 
-            from += (size_t)gridDim.y * TOKENS * line;
-            if (t + gridDim.y < tiles) {
-                tile_fetch(buffer[turn ^ 1], from, line);
-                isa_cp_async_wait<1>();
-            } else {
-                isa_cp_async_wait<0>();
-            }
+            isa_cp_async_wait<STAGES - 2>();
             __syncthreads();
+            if (t + (STAGES - 1) * gridDim.y < tiles)
+                tile_fetch(buffer[turn ? turn - 1 : STAGES - 1], from, line);
+            isa_cp_async_commit();
 #pragma unroll
-            for (uint32_t k = 0; k < FEATURES / 16; k++) {
+            for (uint32_t k = 0; k < 4; k++) {
                 uint32_t x[4];
                 float d0[4], d1[4];
 
-                isa_ldmatrix_x4_trans(x, shared + in_at + 16 * k);
+                isa_ldmatrix_x4_trans(x, shared + in_at + 16 * k * PITCH);
                 isa_mma_bf16(d0, x, b[0]);
                 isa_mma_bf16(d1, x, b[1]);
 #pragma unroll
                 for (int h = 0; h < 2; h++)
                     sums[k][h] = make_uint2(isa_cvt_bf16x2(d0[2 * h + 1], d0[2 * h]), isa_cvt_bf16x2(d1[2 * h + 1], d1[2 * h]));
             }
-            __syncthreads();
+            __syncwarp(); /* the warp's part of the tile has been read */
 #pragma unroll
-            for (uint32_t k = 0; k < 2 * FEATURES / 16; k++)
-                *(uint2 *)(shared + out_at + 8 * k * OUT_PITCH) = sums[k / 2][k % 2];
-            __syncthreads();
+            for (uint32_t k = 0; k < 8; k++)
+                *(uint2 *)(shared + corner + sums_row(lane / 4 + k % 2 * 8, k / 2) * PITCH + lane % 4 * 4) = sums[k / 2][k % 2];
+            __syncwarp();
 #pragma unroll
-            for (uint32_t i = 0; i < TOKENS * FEATURES / 16 / THREADS; i++, at += 32 * d.blocks) {
-                const uint4 *sum = (const uint4 *)(shared + (f + 32 * i) * OUT_PITCH + 16 * g);
+            for (uint32_t i = 0; i < 2; i++, at += 8 * d.blocks) {
+                const uint4 *sum = (const uint4 *)(shared + corner + sums_row(f + 8 * i, g) * PITCH);
                 uint4 low = sum[0], high = sum[1];
                 const uint32_t w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
                 uint32_t words[4] = { 0, 0, 0, 0 };
                 float v[16];
 
                 if (SR)
-                    rht_words(d, feature0 + f + 32 * i, t * (TOKENS / 16) + g, k_col, words);
+                    rht_words(d, feature0 + f + 8 * i, t * (TOKENS / 16) + warp / 4 * 4 + g, k_col, words);
                 widen16(w, v);
-                ((uint2 *)d.out.codes)[at] = encode16<ISA, SR>(v, gl, es, block_max_of<KEEP_NAN>(abs_max16(w), v), FP4_RS_TRUNC,
-                                                               (int)d.rs.map, words, d.out.scales + at);
+                ((uint2 *)d.out.codes)[at] = encode16<ISA, SR, KEEP_NAN>(v, gl, es, ties, abs_max16(w), FP4_RS_TRUNC, (int)d.rs.map,
+                                                                         words, d.out.scales + at);
             }
-            __syncthreads(); /* the next turn fetches into this buffer */
         }
     }
 }
-
-static_assert(FEATURES * OUT_PITCH <= TOKENS * IN_PITCH, "the sums of a tile fit where its inputs were");
 
 template <typename ISA, bool SR, bool KEEP_NAN>
 static void launch_tiles(const struct rht_args &a, uint32_t k_col, cudaStream_t stream)

@@ -32,14 +32,14 @@
             float4 v = x[0], w = x[1];                                                             \
             float eight[8] = { v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w };                           \
                                                                                                    \
-            *codes = isa_##layer::mul_cvt_rn_e2m1x8_small(eight, *e);                              \
+            *codes = isa_##layer::mul_cvt_rn_e2m1x8(eight, *e);                              \
         }                                                                                          \
     }
 
 PROBE_RN(soft)
 PROBE_RN(sm120)
 PROBE_RN(sm100)
-PROBE_RN8(soft)
+
 PROBE_RN8(sm120)
 PROBE_RN8(sm100)
 

@@ -62,6 +62,7 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 void emulate_grid(dim3 grid, dim3 block, const std::function<void()> &thread);
 void __syncthreads();
 void __syncwarp(unsigned mask = 0xFFFFFFFFu);
+int __syncthreads_or(int predicate);
 /* Each lane's 64 bytes, seen by all 32 once all have given theirs. */
 const unsigned char (*emulate_exchange(const void *mine, size_t size))[64];
 
