@@ -51,13 +51,14 @@ struct __align__(16) four_entry
     float e;       /* multiplier of the elements; Inf: this byte is not for the fast way */
     float one;     /* value of a code that means 1 */
     float onehalf; /* of one that means 1.5, times 2^-22 */
-    float spare;
+    float m;       /* what a layer without an FP4 instruction multiplies by (isa/soft_bf16.cuh) */
 };
 
 struct four_table {
     struct four_entry of[128];
 };
 
+template <typename ISA>
 __device__ __forceinline__ struct four_entry four_entry_of(const struct four_chain &ch, const struct chain_globals &g,
                                                            uint32_t byte)
 {
@@ -68,17 +69,24 @@ __device__ __forceinline__ struct four_entry four_entry_of(const struct four_cha
     t.e = chain_element_scale(&ch.chain, &g, byte);
     t.one = fp4a_divide_by(product, ch.numerator, r);
     t.onehalf = fp4a_mul(fp4a_divide_by(fp4a_mul(fp4a_mul(f, 1.5f), g.amax), ch.numerator, r), 0x1p-22f);
-    t.spare = 0.0f;
+    t.m = ISA::native_rn ? 0.0f : isa_bf16_multiplier(t.e);
     /* nothing is subnormal and nothing overflows, for 0.5 as for 6; or everything is 0 */
     if (!(t.one >= 0x1p-100f && product <= 0x1p120f && t.e >= 0x1p-100f) && !(byte == 0 && t.one == 0.0f))
         t.e = __uint_as_float(0x7F800000u);
     return t;
 }
 
-__device__ __forceinline__ void four_table_fill(struct four_table *t, const struct four_chain &ch, const struct chain_globals &g)
+/* Whether any multiplier m of the block of threads is of kind ties. A barrier: all threads call it. */
+template <typename ISA>
+__device__ __forceinline__ bool four_table_fill(struct four_table *t, const struct four_chain &ch, const struct chain_globals &g)
 {
-    for (uint32_t byte = threadIdx.x; byte < 128; byte += blockDim.x)
-        t->of[byte] = four_entry_of(ch, g, byte);
+    bool ties = false;
+
+    for (uint32_t byte = threadIdx.x; byte < 128; byte += blockDim.x) {
+        t->of[byte] = four_entry_of<ISA>(ch, g, byte);
+        ties |= t->of[byte].m < 0.0f;
+    }
+    return __syncthreads_or(ties);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------------------------------------------------------- */
@@ -120,26 +128,59 @@ __device__ __forceinline__ uint2 line_slow(const struct four_chain &ch, const st
     return codes;
 }
 
+/* The largest magnitude of a line without its NaN, from the one that keeps them, which is in the low half of pair. */
+__device__ __forceinline__ float line_max(uint32_t pair, const float x[16])
+{
+    float amax = __uint_as_float(pair << 16 & 0x7FFFFFFFu);
+
+    if (fp4a_is_nan(amax)) {
+        amax = 0.0f;
+        for (int i = 0; i < 16; i++)
+            amax = fmaxf(amax, fabsf(x[i]));
+    }
+    return amax;
+}
+
+/* Codes of a line whose largest magnitude is at most amax, amax * t.e < 7, without NaN. */
+template <typename ISA>
+__device__ __forceinline__ uint2 line_codes(const float x[16], float amax, const struct four_entry &t, bool ties)
+{
+    uint32_t c[4];
+
+    if constexpr (ISA::native_rn) {
+        return make_uint2(ISA::mul_cvt_rn_e2m1x8(x, t.e), ISA::mul_cvt_rn_e2m1x8(x + 8, t.e));
+    } else if (fp4a_mul(amax, fabsf(t.m)) < 0x1.cp-12f) { /* 7 * 2^-14; not so where m is Inf */
+        if (ties)
+            return make_uint2(isa_mul_rn_bf16x8_ties(x, t.m), isa_mul_rn_bf16x8_ties(x + 8, t.m));
+        return make_uint2(isa_mul_rn_bf16x8(x, t.m), isa_mul_rn_bf16x8(x + 8, t.m));
+    }
+#pragma unroll
+    for (int w = 0; w < 4; w++)
+        c[w] = ISA::cvt_rn_e2m1x4(fp4a_mul(x[4 * w], t.e), fp4a_mul(x[4 * w + 1], t.e), fp4a_mul(x[4 * w + 2], t.e),
+                                  fp4a_mul(x[4 * w + 3], t.e));
+    return make_uint2(__byte_perm(c[0], c[1], 0x5410), __byte_perm(c[2], c[3], 0x5410));
+}
+
 /* A line of a block: codes and scale byte of the candidate that is taken. x: where the line is; w: what is there. */
 template <typename ISA, bool MSE, bool TILE>
 __device__ __forceinline__ uint2 line_fast(const struct four_chain &ch, const struct chain_globals &g,
-                                           const struct four_table &table, const uint16_t *x, const uint32_t w[8], uint32_t *byte)
+                                           const struct four_table &table, bool ties, const uint16_t *x, const uint32_t w[8],
+                                           uint32_t *byte)
 {
     float v[16], amax, base, error6 = 0.0f, error4 = 0.0f;
+    uint32_t pair = abs_max16(w), bytes;
     struct four_entry six, four;
-    struct block_max m;
-    uint32_t bytes;
     bool small, pick;
-    uint2 codes;
 
     widen16(w, v);
-    m = block_max_of<false>(abs_max16(w), v);
-    amax = TILE ? tile_max(m.amax) : m.amax;
+    amax = line_max(pair, v);
+    if (TILE)
+        amax = tile_max(amax);
     base = fp4a_mul(fp4a_divide_by(amax, 6.0f, fp4a_reciprocal_of(6)), g.enc);
     bytes = isa_cvt_rn_e4m3x2(fp4a_mul(base, 1.5f), base);
     six = table.of[bytes & 127u];
     four = table.of[bytes >> 8 & 127u];
-    small = !m.nan && fp4a_mul(amax, six.e) < 7.0f && fp4a_mul(amax, four.e) < 7.0f;
+    small = (pair & 0x7FFFu) <= 0x7F80u && fp4a_mul(amax, six.e) < 7.0f && fp4a_mul(amax, four.e) < 7.0f;
     if (small) {
 #pragma unroll
         for (int i = 0; i < 16; i++) {
@@ -158,9 +199,9 @@ __device__ __forceinline__ uint2 line_fast(const struct four_chain &ch, const st
     *byte = (pick ? bytes >> 8 : bytes) & 255u;
     if (!small)
         return line_slow<ISA>(ch, g, x, *byte, &error6);
-    codes.x = ISA::mul_cvt_rn_e2m1x8_small(v, pick ? four.e : six.e);
-    codes.y = ISA::mul_cvt_rn_e2m1x8_small(v + 8, pick ? four.e : six.e);
-    return codes;
+    if (pick)
+        six = four;
+    return line_codes<ISA>(v, amax, six, ties);
 }
 
 __device__ __forceinline__ void load16(uint32_t w[8], const uint16_t *x)
@@ -187,15 +228,13 @@ template <typename ISA, bool MSE> __global__ void __launch_bounds__(THREADS) fou
         const struct four_chain ch = fast_chain(MSE, d.ch.numerator);
         struct chain_globals g = four_globals(&ch, d.out.amax[0]);
         size_t count = d.lines * d.blocks;
-
-        four_table_fill(&table, ch, g);
-        __syncthreads();
+        bool ties = four_table_fill<ISA>(&table, ch, g);
         for (size_t at = blockIdx.x * (size_t)THREADS + threadIdx.x; at < count; at += (size_t)gridDim.x * THREADS) {
             const uint16_t *x = (const uint16_t *)d.x + 16 * at;
             uint32_t w[8], byte;
 
             load16(w, x);
-            ((uint2 *)d.out.codes)[at] = line_fast<ISA, MSE, false>(ch, g, table, x, w, &byte);
+            ((uint2 *)d.out.codes)[at] = line_fast<ISA, MSE, false>(ch, g, table, ties, x, w, &byte);
             d.out.scales[at] = (uint8_t)byte;
         }
     }
@@ -211,15 +250,15 @@ template <typename ISA, bool MSE> __global__ void __launch_bounds__(128) four_ro
         for (size_t line = blockIdx.x; line < d.lines; line += gridDim.x) {
             struct chain_globals g = four_globals(&ch, d.out.amax[line]);
 
-            four_table_fill(&table, ch, g);
-            __syncthreads();
+            bool ties = four_table_fill<ISA>(&table, ch, g);
+
             for (size_t b = threadIdx.x; b < d.blocks; b += 128) {
                 size_t at = line * d.blocks + b;
                 const uint16_t *x = (const uint16_t *)d.x + 16 * at;
                 uint32_t w[8], byte;
 
                 load16(w, x);
-                ((uint2 *)d.out.codes)[at] = line_fast<ISA, MSE, false>(ch, g, table, x, w, &byte);
+                ((uint2 *)d.out.codes)[at] = line_fast<ISA, MSE, false>(ch, g, table, ties, x, w, &byte);
                 d.out.scales[at] = (uint8_t)byte;
             }
             __syncthreads();
@@ -237,9 +276,7 @@ template <typename ISA, bool MSE> __global__ void __launch_bounds__(THREADS) fou
         const struct four_chain ch = fast_chain(MSE, d.ch.numerator);
         struct chain_globals g = four_globals(&ch, d.out.amax[0]);
         size_t runs = d.blocks / RUN, count = d.lines / 16 * runs;
-
-        four_table_fill(&table, ch, g);
-        __syncthreads();
+        bool ties = four_table_fill<ISA>(&table, ch, g);
         for (size_t i = (blockIdx.x * (size_t)THREADS + threadIdx.x) / 16; i < (count + 1) / 2 * 2;
              i += (size_t)gridDim.x * (THREADS / 16)) {
             size_t run = i < count ? i : count - 1; /* an odd last half works along and writes what the other one writes */
@@ -253,7 +290,7 @@ template <typename ISA, bool MSE> __global__ void __launch_bounds__(THREADS) fou
                 uint2 c;
 
                 load16(w, x);
-                c = line_fast<ISA, MSE, true>(ch, g, table, x, w, &byte);
+                c = line_fast<ISA, MSE, true>(ch, g, table, ties, x, w, &byte);
 #pragma unroll
                 for (int j = 0; j < 2 * RUN - 2; j++)
                     codes[j] = k ? codes[j + 2] : 0;
