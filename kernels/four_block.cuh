@@ -38,6 +38,13 @@ __device__ __forceinline__ float tile_sum(float v)
     return tile_fold(v, [](float a, float b) { return fp4a_add(a, b); });
 }
 
+/* Both scale bytes, map-to-6 in bits 7:0 and map-to-4 in bits 15:8, from the maximum over 6 times the global scale. The conversion
+ * saturates at 448, which is the sources' cap. */
+__device__ __forceinline__ uint32_t four_scale_bytes(float base)
+{
+    return isa_cvt_rn_e4m3x2(fp4a_mul(base, 1.5f), base);
+}
+
 /* The reference's exceptions to the instruction's codes. */
 __device__ __forceinline__ uint32_t four_patch(const struct four_chain &ch, uint32_t codes, const float y[4])
 {
@@ -49,22 +56,43 @@ __device__ __forceinline__ uint32_t four_patch(const struct four_chain &ch, uint
     return codes;
 }
 
-/* Codes of four values, in bits 15:0, and their errors added to *sum. e and f: element scale and value of the scale byte. */
-template <typename ISA>
-__device__ __forceinline__ uint32_t four_step(const struct four_chain &ch, const struct chain_globals &g, const float x[4], float e,
-                                              float f, bool zeros, float *sum)
+struct four_line { /* 16 elements in memory */
+    const void *x;
+    size_t from, stride;
+};
+
+struct four_candidate { /* of a line of a block */
+    uint32_t byte;
+    uint2 codes; /* eight bytes */
+    float error;
+};
+
+/* By the shared text, for any recipe. zeros: all is written as 0. The loop is kept: unrolled, it is nothing but divisions. */
+template <typename ISA, typename T>
+__device__ __forceinline__ struct four_candidate candidate_of(const struct four_chain &ch, const struct chain_globals &g,
+                                                              const struct four_line &l, uint32_t byte, bool zeros)
 {
-    uint32_t codes;
-    float y[4];
+    struct four_candidate c = { zeros ? 0 : byte, make_uint2(0, 0), 0.0f };
+    float e = chain_element_scale(&ch.chain, &g, c.byte), f = fp4a_from_e4m3(c.byte);
+
+#pragma unroll 1
+    for (int w = 0; w < 4; w++) {
+        float x[4], y[4];
+        uint32_t codes;
 
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        y[i] = zeros ? 0.0f : chain_scaled(&ch.chain, x[i], e);
-    codes = four_patch(ch, ISA::cvt_rn_e2m1x4(y[0], y[1], y[2], y[3]), y) & 0xFFFFu;
+        for (int i = 0; i < 4; i++) {
+            x[i] = load_element<T>(l.x, l.from + (4 * w + i) * l.stride);
+            y[i] = zeros ? 0.0f : chain_scaled(&ch.chain, x[i], e);
+        }
+        codes = four_patch(ch, ISA::cvt_rn_e2m1x4(y[0], y[1], y[2], y[3]), y) & 0xFFFFu;
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        *sum = four_error_step(&ch, &g, *sum, fp4a_from_e2m1(codes >> 4 * i & 15u), f, x[i]);
-    return codes;
+        for (int i = 0; i < 4; i++)
+            c.error = four_error_step(&ch, &g, c.error, fp4a_from_e2m1(codes >> 4 * i & 15u), f, x[i]);
+        c.codes.x = c.codes.x >> 16 | c.codes.y << 16;
+        c.codes.y = c.codes.y >> 16 | codes << 16;
+    }
+    return c;
 }
 
 /* Defined in four_fast.cu: 0 launched, -1 not one of the fast cases, else a cudaError_t. amax is in place. */

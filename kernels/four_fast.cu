@@ -6,7 +6,7 @@
  * of the elements, and the value of each code in the error, RN(RN(q f A) / (6 B)). That value is v(1) or v(1.5) times a power of two,
  * because such a factor goes through both roundings untouched; so a table of three numbers a byte replaces two products and a division
  * an element, and the difference from x is one fma, whose product is exact. The table is made once by each block of threads.
- * What that needs, and what fails for amaxes at the ends of the range and for blocks with NaN, is tested a block; they take line_slow.
+ * What that needs, and what fails for amaxes at the ends of the range and for blocks with NaN, is tested a block; they take the general text.
  */
 #include "encode16.cuh"
 #include "four_block.cuh"
@@ -71,7 +71,7 @@ __device__ __forceinline__ struct four_entry four_entry_of(const struct four_cha
     t.onehalf = fp4a_mul(fp4a_divide_by(fp4a_mul(fp4a_mul(f, 1.5f), g.amax), ch.numerator, r), 0x1p-22f);
     t.m = ISA::native_rn ? 0.0f : isa_bf16_multiplier(t.e);
     /* nothing is subnormal and nothing overflows, for 0.5 as for 6; or everything is 0 */
-    if (!(t.one >= 0x1p-100f && product <= 0x1p120f && t.e >= 0x1p-100f) && !(byte == 0 && t.one == 0.0f))
+    if (!(t.one >= 0x1p-100f && product <= 0x1p120f && t.e >= 0x1p-100f) && !(byte == 0 && t.one == 0.0f && t.e > 0.0f))
         t.e = __uint_as_float(0x7F800000u);
     return t;
 }
@@ -104,28 +104,6 @@ template <bool MSE> __device__ __forceinline__ float fast_error_step(const struc
 
     d = isa_fma_by_low_bits(rounded, c, t.onehalf, fp4a_add(rounded, -c), t.one, a);
     return MSE ? fp4a_add(sum, fp4a_mul(d, d)) : fp4a_add(sum, fabsf(d));
-}
-
-/* Codes and error of a candidate by the general text, from memory. */
-template <typename ISA>
-__device__ __forceinline__ uint2 line_slow(const struct four_chain &ch, const struct chain_globals &g, const uint16_t *x,
-                                           uint32_t byte, float *error)
-{
-    float e = chain_element_scale(&ch.chain, &g, byte), f = fp4a_from_e4m3(byte), sum = 0.0f;
-    uint2 codes = make_uint2(0, 0);
-
-#pragma unroll 1
-    for (int w = 0; w < 4; w++) {
-        float v[4];
-
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            v[i] = load_element<bf16_tag>(x, 4 * w + i);
-        codes.x = codes.x >> 16 | codes.y << 16;
-        codes.y = codes.y >> 16 | four_step<ISA>(ch, g, v, e, f, false, &sum) << 16;
-    }
-    *error = sum;
-    return codes;
 }
 
 /* The largest magnitude of a line without its NaN, from the one that keeps them, which is in the low half of pair. */
@@ -167,7 +145,8 @@ __device__ __forceinline__ uint2 line_fast(const struct four_chain &ch, const st
                                            const struct four_table &table, bool ties, const uint16_t *x, const uint32_t w[8],
                                            uint32_t *byte)
 {
-    float v[16], amax, base, error6 = 0.0f, error4 = 0.0f;
+    float v[16], amax, error6 = 0.0f, error4 = 0.0f;
+    const struct four_line line = { x, 0, 1 };
     uint32_t pair = abs_max16(w), bytes;
     struct four_entry six, four;
     bool small, pick;
@@ -176,8 +155,7 @@ __device__ __forceinline__ uint2 line_fast(const struct four_chain &ch, const st
     amax = line_max(pair, v);
     if (TILE)
         amax = tile_max(amax);
-    base = fp4a_mul(fp4a_divide_by(amax, 6.0f, fp4a_reciprocal_of(6)), g.enc);
-    bytes = isa_cvt_rn_e4m3x2(fp4a_mul(base, 1.5f), base);
+    bytes = four_scale_bytes(fp4a_mul(fp4a_divide_by(amax, 6.0f, fp4a_reciprocal_of(6)), g.enc));
     six = table.of[bytes & 127u];
     four = table.of[bytes >> 8 & 127u];
     small = (pair & 0x7FFFu) <= 0x7F80u && fp4a_mul(amax, six.e) < 7.0f && fp4a_mul(amax, four.e) < 7.0f;
@@ -188,8 +166,8 @@ __device__ __forceinline__ uint2 line_fast(const struct four_chain &ch, const st
             error4 = fast_error_step<MSE>(four, error4, fabsf(v[i]));
         }
     } else {
-        line_slow<ISA>(ch, g, x, bytes & 255u, &error6);
-        line_slow<ISA>(ch, g, x, bytes >> 8, &error4);
+        error6 = candidate_of<ISA, bf16_tag>(ch, g, line, bytes & 255u, false).error;
+        error4 = candidate_of<ISA, bf16_tag>(ch, g, line, bytes >> 8, false).error;
     }
     if (TILE) {
         error6 = tile_sum(error6);
@@ -198,7 +176,7 @@ __device__ __forceinline__ uint2 line_fast(const struct four_chain &ch, const st
     pick = four_pick(error6, error4) == FP4_MAP_TO_4;
     *byte = (pick ? bytes >> 8 : bytes) & 255u;
     if (!small)
-        return line_slow<ISA>(ch, g, x, *byte, &error6);
+        return candidate_of<ISA, bf16_tag>(ch, g, line, *byte, false).codes;
     if (pick)
         six = four;
     return line_codes<ISA>(v, amax, six, ties);
@@ -227,10 +205,10 @@ template <typename ISA, bool MSE> __global__ void __launch_bounds__(THREADS) fou
         __shared__ struct four_table table;
         const struct four_chain ch = fast_chain(MSE, d.ch.numerator);
         struct chain_globals g = four_globals(&ch, d.out.amax[0]);
-        size_t count = d.lines * d.blocks;
+        uint32_t count = (uint32_t)(d.lines * d.blocks);
         bool ties = four_table_fill<ISA>(&table, ch, g);
-        for (size_t at = blockIdx.x * (size_t)THREADS + threadIdx.x; at < count; at += (size_t)gridDim.x * THREADS) {
-            const uint16_t *x = (const uint16_t *)d.x + 16 * at;
+        for (uint32_t at = blockIdx.x * THREADS + threadIdx.x; at < count; at += gridDim.x * THREADS) {
+            const uint16_t *x = (const uint16_t *)d.x + 16 * (size_t)at;
             uint32_t w[8], byte;
 
             load16(w, x);
@@ -247,14 +225,14 @@ template <typename ISA, bool MSE> __global__ void __launch_bounds__(128) four_ro
         __shared__ struct four_table table;
         const struct four_chain ch = fast_chain(MSE, d.ch.numerator);
 
-        for (size_t line = blockIdx.x; line < d.lines; line += gridDim.x) {
+        for (uint32_t line = blockIdx.x; line < d.lines; line += gridDim.x) {
             struct chain_globals g = four_globals(&ch, d.out.amax[line]);
 
             bool ties = four_table_fill<ISA>(&table, ch, g);
 
-            for (size_t b = threadIdx.x; b < d.blocks; b += 128) {
-                size_t at = line * d.blocks + b;
-                const uint16_t *x = (const uint16_t *)d.x + 16 * at;
+            for (uint32_t b = threadIdx.x; b < d.blocks; b += 128) {
+                uint32_t at = line * (uint32_t)d.blocks + b;
+                const uint16_t *x = (const uint16_t *)d.x + 16 * (size_t)at;
                 uint32_t w[8], byte;
 
                 load16(w, x);
@@ -275,17 +253,16 @@ template <typename ISA, bool MSE> __global__ void __launch_bounds__(THREADS) fou
         __shared__ struct four_table table;
         const struct four_chain ch = fast_chain(MSE, d.ch.numerator);
         struct chain_globals g = four_globals(&ch, d.out.amax[0]);
-        size_t runs = d.blocks / RUN, count = d.lines / 16 * runs;
+        uint32_t runs = (uint32_t)d.blocks / RUN, count = (uint32_t)(d.lines / 16) * runs;
         bool ties = four_table_fill<ISA>(&table, ch, g);
-        for (size_t i = (blockIdx.x * (size_t)THREADS + threadIdx.x) / 16; i < (count + 1) / 2 * 2;
-             i += (size_t)gridDim.x * (THREADS / 16)) {
-            size_t run = i < count ? i : count - 1; /* an odd last half works along and writes what the other one writes */
-            size_t at = (run / runs * 16 + threadIdx.x % 16) * d.blocks + run % runs * RUN;
+        for (uint32_t i = (blockIdx.x * THREADS + threadIdx.x) / 16; i < (count + 1) / 2 * 2; i += gridDim.x * (THREADS / 16)) {
+            uint32_t run = i < count ? i : count - 1; /* an odd last half works along and writes what the other one writes */
+            uint32_t at = (run / runs * 16 + threadIdx.x % 16) * (uint32_t)d.blocks + run % runs * RUN;
             uint32_t codes[2 * RUN], bytes = 0;
 
 #pragma unroll 1
             for (int k = 0; k < RUN; k++) {
-                const uint16_t *x = (const uint16_t *)d.x + 16 * (at + k);
+                const uint16_t *x = (const uint16_t *)d.x + 16 * (size_t)(at + k);
                 uint32_t w[8], byte;
                 uint2 c;
 
@@ -298,8 +275,8 @@ template <typename ISA, bool MSE> __global__ void __launch_bounds__(THREADS) fou
                 codes[2 * RUN - 1] = c.y;
                 bytes = bytes >> 8 | byte << 24;
             }
-            ((uint4 *)(d.out.codes + 8 * at))[0] = make_uint4(codes[0], codes[1], codes[2], codes[3]);
-            ((uint4 *)(d.out.codes + 8 * at))[1] = make_uint4(codes[4], codes[5], codes[6], codes[7]);
+            ((uint4 *)(d.out.codes + 8 * (size_t)at))[0] = make_uint4(codes[0], codes[1], codes[2], codes[3]);
+            ((uint4 *)(d.out.codes + 8 * (size_t)at))[1] = make_uint4(codes[4], codes[5], codes[6], codes[7]);
             *(uint32_t *)(d.out.scales + at) = bytes;
         }
     }
@@ -336,7 +313,7 @@ template <typename ISA> static void launch(const struct four_args &d, bool tile,
 int four_fast(enum fp4k_isa isa, const struct fp4_four_params *p, const struct four_args *d, cudaStream_t stream)
 {
     if (p->input != FP4_BF16 || d->packed_stride != 1 || !is_fast_chain(d->ch) || !only_outputs(d->out) || !no_stages(d->stages) ||
-        (uintptr_t)d->x % 16 || (p->block_16x16 && d->blocks % RUN))
+        (uintptr_t)d->x % 16 || (p->block_16x16 && d->blocks % RUN) || d->lines * d->blocks >= 1u << 30)
         return -1;
     FP4_BY_ISA(isa, launch<ISA>(*d, p->block_16x16, stream));
     return (int)cudaGetLastError();

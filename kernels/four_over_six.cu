@@ -5,48 +5,18 @@
 
 /* ---- any recipe, type, block shape, direction, with or without stages: a thread a line of a block ------------------------------------- */
 
-struct four_candidate {      /* of a line of a block */
-    uint32_t byte, codes[4]; /* four codes in bits 15:0 */
-    float error;
-};
-
-__device__ __forceinline__ float line_max(const struct four_chain &ch, const float x[16])
+template <typename T> __device__ __forceinline__ float line_max(const struct four_chain &ch, const struct four_line &l)
 {
     float acc = 0.0f;
     int nans = 0;
 
-#pragma unroll
     for (int i = 0; i < 16; i++) {
-        nans += fp4a_is_nan(x[i]);
-        acc = chain_max(&ch.chain, acc, x[i]);
+        float x = load_element<T>(l.x, l.from + i * l.stride);
+
+        nans += fp4a_is_nan(x);
+        acc = chain_max(&ch.chain, acc, x);
     }
     return ch.all_nan_keeps && nans == 16 ? fp4a_float(FP4_QNAN) : acc;
-}
-
-template <typename ISA, bool TILE>
-__device__ __forceinline__ struct four_candidate candidate_of(const struct four_chain &ch, const struct chain_globals &g,
-                                                              const float x[16], uint32_t byte, bool zeros)
-{
-    struct four_candidate c;
-    float e, f;
-
-    c.byte = zeros ? 0 : byte;
-    c.error = 0.0f;
-    e = chain_element_scale(&ch.chain, &g, c.byte);
-    f = fp4a_from_e4m3(c.byte);
-#pragma unroll
-    for (int w = 0; w < 4; w++)
-        c.codes[w] = four_step<ISA>(ch, g, x + 4 * w, e, f, zeros, &c.error);
-    if (TILE)
-        c.error = tile_sum(c.error);
-    return c;
-}
-
-__device__ __forceinline__ void store_codes(uint8_t *to, const uint32_t codes[4])
-{
-#pragma unroll
-    for (int w = 0; w < 4; w++)
-        ((uint16_t *)to)[w] = (uint16_t)codes[w];
 }
 
 /* Stages of candidate k of block number at. */
@@ -55,30 +25,32 @@ __device__ __forceinline__ void store_candidate(const struct fp4_four_stages &to
     if (to.scales[k])
         to.scales[k][at] = (uint8_t)c.byte;
     if (to.codes[k])
-        store_codes(to.codes[k] + 8 * at, c.codes);
+        ((uint2 *)to.codes[k])[at] = c.codes;
     if (to.errors[k])
         to.errors[k][at] = fp4a_canonical(c.error);
 }
 
-/* What is stored of a block: candidate c, elements x. */
+/* What is stored of a block. */
+template <typename T>
 __device__ __forceinline__ void store_block(const struct four_args &d, const struct chain_globals &g,
-                                            const struct four_candidate &c, const float x[16], bool zeros, size_t at)
+                                            const struct four_candidate &c, const struct four_line &l, bool zeros, size_t at)
 {
     float e = chain_element_scale(&d.ch.chain, &g, c.byte);
     float scale = fp4a_mul(fp4a_mul(fp4a_from_e4m3(c.byte), g.amax), d.factor);
 
     d.out.scales[at] = (uint8_t)c.byte;
-    store_codes(d.out.codes + 8 * at, c.codes);
-#pragma unroll
-    for (int i = 0; i < 16; i++) {
-        if (d.out.scaled)
-            d.out.scaled[16 * at + i] = zeros ? 0.0f : chain_scaled(&d.ch.chain, x[i], e);
-        if (d.out.dequantized)
-            d.out.dequantized[16 * at + i] = fp4a_canonical(fp4a_mul(fp4a_from_e2m1(c.codes[i / 4] >> 4 * (i % 4) & 15u), scale));
-    }
+    ((uint2 *)d.out.codes)[at] = c.codes;
+    if (d.out.scaled)
+        for (int i = 0; i < 16; i++)
+            d.out.scaled[16 * at + i] = zeros ? 0.0f : chain_scaled(&d.ch.chain, load_element<T>(l.x, l.from + i * l.stride), e);
+    if (d.out.dequantized)
+        for (int i = 0; i < 16; i++)
+            d.out.dequantized[16 * at + i] =
+                fp4a_canonical(fp4a_mul(fp4a_from_e2m1((i < 8 ? c.codes.x : c.codes.y) >> 4 * (i % 8) & 15u), scale));
 }
 
-/* Thread i: line i / blocks, block i % blocks; with tiles, lane i % 16 has that line of tile i / 16. All lanes of a warp stay together. */
+/* Thread i: line i / blocks, block i % blocks; with tiles, lane i % 16 has that line of tile i / 16. Threads behind the last one do again
+ * what another one does and store nothing: the lanes of a warp stay together. */
 template <typename ISA, typename T, bool TILE> __global__ void __launch_bounds__(128) four_any_kernel(struct four_args d)
 {
     if constexpr (ISA::available) {
@@ -86,29 +58,27 @@ template <typename ISA, typename T, bool TILE> __global__ void __launch_bounds__
 
         for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < (count + 31) / 32 * 32;
              i += (size_t)gridDim.x * blockDim.x) {
-            bool mine = i < count;
-            size_t block = TILE ? i / 16 : i, line = TILE ? block / d.blocks * 16 + i % 16 : block / d.blocks;
-            size_t b = block % d.blocks, from = line * d.line_stride + 16 * b * d.packed_stride;
+            size_t k = i < count ? i : TILE ? i - 16 : count - 1, block = TILE ? k / 16 : k;
+            size_t line = TILE ? block / d.blocks * 16 + k % 16 : block / d.blocks, b = block % d.blocks;
             size_t at = line * d.blocks + b;
-            struct chain_globals g = four_globals(&d.ch, d.out.amax[d.row_scaled && mine ? line : 0]);
-            struct four_candidate six, four, best;
-            float x[16], amax;
-            uint32_t byte[2];
-            bool zeros;
+            struct four_line l = { d.x, line * d.line_stride + 16 * b * d.packed_stride, d.packed_stride };
+            struct chain_globals g = four_globals(&d.ch, d.out.amax[d.row_scaled ? line : 0]);
+            float amax = TILE ? tile_max(line_max<T>(d.ch, l)) : line_max<T>(d.ch, l);
+            bool zeros = (d.ch.zero_block && amax == 0.0f) || (d.ch.zero_amax && g.amax == 0.0f);
+            uint32_t bytes = four_scale_bytes(fp4a_mul(fp4a_div(amax, 6.0f), g.enc));
+            struct four_candidate six = candidate_of<ISA, T>(d.ch, g, l, bytes & 255u, zeros);
+            struct four_candidate four = candidate_of<ISA, T>(d.ch, g, l, bytes >> 8, zeros), best;
             int pick;
 
-#pragma unroll
-            for (int k = 0; k < 16; k++)
-                x[k] = mine ? load_element<T>(d.x, from + k * d.packed_stride) : 0.0f;
-            amax = line_max(d.ch, x);
-            if (TILE)
-                amax = tile_max(amax);
-            zeros = (d.ch.zero_block && amax == 0.0f) || (d.ch.zero_amax && g.amax == 0.0f);
-            four_scale_pair(&g, amax, byte);
-            six = candidate_of<ISA, TILE>(d.ch, g, x, byte[FP4_MAP_TO_6], zeros);
-            four = candidate_of<ISA, TILE>(d.ch, g, x, byte[FP4_MAP_TO_4], zeros);
+            if (TILE) {
+                six.error = tile_sum(six.error);
+                four.error = tile_sum(four.error);
+            }
             pick = four_pick(six.error, four.error);
-            if (!mine)
+            best = six;
+            if (pick == FP4_MAP_TO_4)
+                best = four;
+            if (i >= count)
                 continue;
             store_candidate(d.stages, FP4_MAP_TO_6, six, at);
             store_candidate(d.stages, FP4_MAP_TO_4, four, at);
@@ -118,10 +88,7 @@ template <typename ISA, typename T, bool TILE> __global__ void __launch_bounds__
                 d.out.block_amax[at] = fp4a_canonical(amax);
             if (d.out.global_scale && b == 0 && (d.row_scaled || line == 0))
                 d.out.global_scale[line] = fp4a_canonical(g.enc);
-            best = six;
-            if (pick == FP4_MAP_TO_4)
-                best = four;
-            store_block(d, g, best, x, zeros, at);
+            store_block<T>(d, g, best, l, zeros, at);
         }
     }
 }
