@@ -51,7 +51,7 @@ __device__ __forceinline__ void store_block(const struct four_args &d, const str
 
 /* Thread i: line i / blocks, block i % blocks; with tiles, lane i % 16 has that line of tile i / 16. Threads behind the last one do again
  * what another one does and store nothing: the lanes of a warp stay together. */
-template <typename ISA, typename T, bool TILE> __global__ void __launch_bounds__(128) four_any_kernel(struct four_args d)
+template <typename ISA, typename T, bool TILE> __global__ void __launch_bounds__(128, 6) four_any_kernel(struct four_args d)
 {
     if constexpr (ISA::available) {
         size_t count = d.lines * d.blocks;
