@@ -182,6 +182,12 @@ $(BUILD)/tests/conformance: $(BUILD)/obj/tests/conformance/conformance.o $(BUILD
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
+$(BUILD)/tests/time_four: $(BUILD)/obj/tests/bench/time_four.o $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
+-include $(BUILD)/obj/tests/bench/time_four.d
+
 # The program with backends that are wrong on purpose: another registry.c, so that nothing of the library's is taken.
 FAULTY_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tests/faulty/*.c))) \
 	$(if $(NVCC),$(patsubst %.cu,$(BUILD)/obj/%.o,$(wildcard tests/faulty/*.cu)))

@@ -70,21 +70,30 @@ FP4_FN void four_scale_pair(const struct chain_globals *g, float block_amax, uin
     byte[FP4_MAP_TO_4] = fp4a_to_e4m3(larger);
 }
 
-/* The error of one element added to the sum of those before it: q and f are the values of code and scale. */
+/* What a code of value q and a scale of value f stand for, less x; both in the domain of the error. */
+FP4_FN float four_difference(enum four_value value, float numerator, const struct chain_globals *g, float q, float f, float x)
+{
+    float v = fp4a_mul(q, f);
+
+    if (value == FOUR_VALUE_SCALED)
+        return fp4a_add(v, -fp4a_mul(x, g->enc));
+    if (value == FOUR_VALUE_DECODE)
+        return fp4a_add(fp4a_mul(v, g->dec), -x);
+    return fp4a_add(fp4a_div(fp4a_mul(v, g->amax), numerator), -x);
+}
+
+/* The sum of the errors before it with that of one difference. */
+FP4_FN float four_error_add(bool mse, bool fused, float sum, float d)
+{
+    if (!mse)
+        return fp4a_add(sum, fp4a_abs(d));
+    return fused ? fp4a_fma(d, d, sum) : fp4a_add(sum, fp4a_mul(d, d));
+}
+
+/* Both for one element. */
 FP4_FN float four_error_step(const struct four_chain *ch, const struct chain_globals *g, float sum, float q, float f, float x)
 {
-    float v = fp4a_mul(q, f), d;
-
-    if (ch->value == FOUR_VALUE_SCALED)
-        x = fp4a_mul(x, g->enc);
-    else if (ch->value == FOUR_VALUE_DECODE)
-        v = fp4a_mul(v, g->dec);
-    else
-        v = fp4a_div(fp4a_mul(v, g->amax), ch->numerator);
-    d = fp4a_add(v, -x);
-    if (!ch->mse)
-        return fp4a_add(sum, fp4a_abs(d));
-    return ch->fused ? fp4a_fma(d, d, sum) : fp4a_add(sum, fp4a_mul(d, d));
+    return four_error_add(ch->mse, ch->fused, sum, four_difference(ch->value, ch->numerator, g, q, f, x));
 }
 
 /* The sum of a tile's 16 line errors: halves added to halves. A butterfly over lanes (xor 8, 4, 2, 1) gives the same bits. */

@@ -2,6 +2,12 @@
 /* Four-over-six: two candidates a block, the one with the lower error stored (fp4four.h). */
 #include "four_arith.h"
 
+#if defined(__GNUC__)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE inline
+#endif
+
 /* ---- names --------------------------------------------------------------------------------------------------------------------------- */
 
 static const char *const error_names[] = { "mae", "mse" };
@@ -125,16 +131,28 @@ struct four_direction {
 struct four_line {
     float x[16];
     float scaled[2][16];
-    uint8_t code[2][16];
+    uint32_t code[2][16];
+    float difference[2][16];
     float error[2];
 };
+
+/* Loops below run over the 16 elements with one step of the arithmetic each, so that a compiler can do several elements at once. */
 
 static void load(const struct four_direction *d, size_t line, size_t b, float x[16])
 {
     size_t at = line * d->line_stride + 16 * b * d->packed_stride, i;
+    uint16_t half[16];
 
-    for (i = 0; i < 16; i++)
-        x[i] = fp4_load(d->x, d->dtype, at + i * d->packed_stride);
+    if (d->packed_stride != 1 || d->dtype == FP4_F16) {
+        for (i = 0; i < 16; i++)
+            x[i] = fp4_load(d->x, d->dtype, at + i * d->packed_stride);
+    } else if (d->dtype == FP4_F32) {
+        memcpy(x, (const char *)d->x + 4 * at, 64);
+    } else {
+        memcpy(half, (const char *)d->x + 2 * at, sizeof half);
+        for (i = 0; i < 16; i++)
+            x[i] = fp4a_float((uint32_t)half[i] << 16); /* a NaN as it is: no output shows it */
+    }
 }
 
 static float line_amax(const struct four_direction *d, size_t line)
@@ -156,35 +174,90 @@ static void set_amax(struct four_direction *d, size_t line, float amax)
         d->out->global_scale[line] = fp4a_canonical(d->globals.enc);
 }
 
+/* The larger of acc and the magnitudes of x, by their bits, which order them. */
 static float block_max(const struct four_chain *ch, float acc, const float x[16])
 {
-    unsigned nans = 0, i;
-
-    for (i = 0; i < 16; i++) {
-        nans += fp4a_is_nan(x[i]);
-        acc = chain_max(&ch->chain, acc, x[i]);
-    }
-    return ch->all_nan_keeps && nans == 16 ? fp4a_float(FP4_QNAN) : acc;
-}
-
-/* Codes and error of candidate c of a line. */
-static void encode(const struct four_direction *d, struct four_line *l, int c, uint32_t byte, bool zeros)
-{
-    const struct four_chain *ch = d->ch;
-    float f = fp4a_from_e4m3(byte), e = chain_element_scale(&ch->chain, &d->globals, byte), sum = 0.0f;
-    uint32_t code;
+    int32_t most = 0, nans = 0, a, is_nan;
     int i;
 
     for (i = 0; i < 16; i++) {
-        l->scaled[c][i] = zeros ? 0.0f : chain_scaled(&ch->chain, l->x[i], e);
-        code = chain_code(&ch->chain, l->scaled[c][i], fp4a_to_e2m1(l->scaled[c][i]));
-        l->code[c][i] = (uint8_t)code;
-        sum = four_error_step(ch, &d->globals, sum, fp4a_from_e2m1(code), f, l->x[i]);
+        a = (int32_t)(fp4a_bits(x[i]) & 0x7FFFFFFFu);
+        is_nan = a > 0x7F800000;
+        nans += is_nan;
+        a = is_nan ? 0 : a;
+        most = a > most ? a : most;
     }
-    l->error[c] = sum;
+    if (nans && (ch->chain.keep_nan || (ch->all_nan_keeps && nans == 16)))
+        return fp4a_float(FP4_QNAN);
+    return chain_max(&ch->chain, acc, fp4a_float((uint32_t)most));
 }
 
-static void pack(uint8_t *out, const uint8_t code[16])
+static ALWAYS_INLINE void differences(enum four_value value, const struct four_direction *d, const float q[16], float f,
+                                      const float x[16], float out[16])
+{
+    struct chain_globals g = d->globals;
+    float numerator = d->ch->numerator;
+    int i;
+
+    for (i = 0; i < 16; i++)
+        out[i] = four_difference(value, numerator, &g, q[i], f, x[i]);
+}
+
+/* What four_error_add makes of each candidate's differences, the two sums side by side. */
+static void sum_errors(const struct four_chain *ch, struct four_line *l)
+{
+    const float *d6 = l->difference[FP4_MAP_TO_6], *d4 = l->difference[FP4_MAP_TO_4];
+    float six = 0.0f, four = 0.0f;
+    int i;
+
+    if (!ch->mse) {
+        for (i = 0; i < 16; i++) {
+            six = four_error_add(false, false, six, d6[i]);
+            four = four_error_add(false, false, four, d4[i]);
+        }
+    } else {
+        for (i = 0; i < 16; i++) {
+            six = four_error_add(true, ch->fused, six, d6[i]);
+            four = four_error_add(true, ch->fused, four, d4[i]);
+        }
+    }
+    l->error[FP4_MAP_TO_6] = six;
+    l->error[FP4_MAP_TO_4] = four;
+}
+
+/* Codes and differences of candidate c of a line. */
+static void encode(const struct four_direction *d, struct four_line *l, int c, uint32_t byte, bool zeros)
+{
+    const struct four_chain *ch = d->ch;
+    float e = chain_element_scale(&ch->chain, &d->globals, byte), f = fp4a_from_e4m3(byte);
+    float x[16], scaled[16], q[16], difference[16];
+    uint32_t code[16];
+    int i;
+
+    memcpy(x, l->x, sizeof x);
+    for (i = 0; i < 16; i++)
+        scaled[i] = fp4a_mul(x[i], e);
+    if (zeros)
+        memset(scaled, 0, sizeof scaled);
+    for (i = 0; i < 16; i++)
+        code[i] = fp4a_to_e2m1(scaled[i]);
+    if (ch->chain.nan_code_zero || ch->chain.drop_minus_zero)
+        for (i = 0; i < 16; i++)
+            code[i] = chain_code(&ch->chain, scaled[i], code[i]);
+    for (i = 0; i < 16; i++)
+        q[i] = fp4a_from_e2m1(code[i]);
+    if (ch->value == FOUR_VALUE_AMAX)
+        differences(FOUR_VALUE_AMAX, d, q, f, x, difference);
+    else if (ch->value == FOUR_VALUE_DECODE)
+        differences(FOUR_VALUE_DECODE, d, q, f, x, difference);
+    else
+        differences(FOUR_VALUE_SCALED, d, q, f, x, difference);
+    memcpy(l->scaled[c], scaled, sizeof scaled);
+    memcpy(l->code[c], code, sizeof code);
+    memcpy(l->difference[c], difference, sizeof difference);
+}
+
+static void pack(uint8_t *out, const uint32_t code[16])
 {
     int i;
 
@@ -200,7 +273,8 @@ static void store(const struct four_direction *d, size_t line, size_t b, const s
     out->scales[line * d->blocks + b] = (uint8_t)byte;
     pack(out->codes + first / 2, l->code[pick]);
     if (out->scaled)
-        memcpy(out->scaled + first, l->scaled[pick], sizeof l->scaled[pick]);
+        for (i = 0; i < 16; i++)
+            out->scaled[first + i] = fp4a_canonical(l->scaled[pick][i]);
     if (out->dequantized) {
         float scale = fp4a_mul(fp4a_mul(fp4a_from_e4m3(byte), d->globals.amax), d->dequantize_factor);
 
@@ -232,7 +306,7 @@ static void encode_block(const struct four_direction *d, size_t line, size_t hei
 {
     const struct four_chain *ch = d->ch;
     struct four_line l[16];
-    float amax = 0.0f, error[2], line_error[16];
+    float amax = 0.0f, error[2], errors[16];
     uint32_t byte[2];
     bool zeros;
     size_t i, c;
@@ -244,14 +318,17 @@ static void encode_block(const struct four_direction *d, size_t line, size_t hei
     }
     zeros = (ch->zero_block && amax == 0.0f) || (ch->zero_amax && d->globals.amax == 0.0f);
     four_scale_pair(&d->globals, amax, byte);
-    for (c = 0; c < 2; c++) {
-        if (zeros)
-            byte[c] = 0;
-        for (i = 0; i < height; i++) {
+    for (c = 0; c < 2; c++)
+        byte[c] = zeros ? 0 : byte[c];
+    for (i = 0; i < height; i++) {
+        for (c = 0; c < 2; c++)
             encode(d, &l[i], (int)c, byte[c], zeros);
-            line_error[i] = l[i].error[c];
-        }
-        error[c] = height == 16 ? four_tree_sum(line_error) : line_error[0];
+        sum_errors(ch, &l[i]);
+    }
+    for (c = 0; c < 2; c++) {
+        for (i = 0; i < height; i++)
+            errors[i] = l[i].error[c];
+        error[c] = height == 16 ? four_tree_sum(errors) : errors[0];
     }
     pick = four_pick(error[FP4_MAP_TO_6], error[FP4_MAP_TO_4]);
     for (i = 0; i < height; i++) {

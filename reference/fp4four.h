@@ -6,10 +6,10 @@
  * the candidate with the lower error is stored; equal errors, and NaN ones, store map-to-6. In 16x16 mode a tile takes one candidate,
  * by the sum of its 16 lines' errors. docs/numerics.md, "Four-over-six", has the arithmetic, the recipes and the sources.
  */
-#ifndef FP4FOUR_H
+#ifndef FP4REF_H
+#include "fp4ref.h" /* includes this header, after what it needs */
+#elif !defined(FP4FOUR_H)
 #define FP4FOUR_H
-
-#include "fp4ref.h"
 
 #ifdef __cplusplus
 extern "C" {

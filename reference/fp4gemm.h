@@ -6,10 +6,10 @@
  * A product of two codes is a multiple of 1/4; the sum over a block of 16 and its product with both scales are exact in binary32. What
  * rounds is the sum over blocks, whose order no hardware manual gives, and the factor at the end. So the order is a parameter here.
  */
-#ifndef FP4GEMM_H
+#ifndef FP4REF_H
+#include "fp4ref.h" /* includes this header, after what it needs */
+#elif !defined(FP4GEMM_H)
 #define FP4GEMM_H
-
-#include "fp4ref.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -220,7 +220,8 @@ const struct data_row fp4_data[] = {
     KIND("allbytes", RS, CONVERT_ALLBYTES, "7 cells, 256 fractions, 256 random bytes", "field reports 61, 62"),
 
     /* bytes and integers */
-    KIND("allcodes", D, BYTES_ALLCODES, "all 16 codes under all 256 scale bytes", "field reports 43, 44, 49"),
+    KIND("allcodes", D | G, BYTES_ALLCODES, "all 16 codes under all 256 scale bytes; gemm: all pairs of codes",
+         "field reports 43, 44, 49"),
     KIND("random", D | W | P | G, BYTES_RANDOM, "random bytes (scales without NaN), random 64-bit numbers", "design 4"),
     KIND("anybytes", D | G, BYTES_ANY, "random bytes, NaN scales and sign bits included", "field report 47"),
     KIND("amaxspecial", D, BYTES_AMAXSPECIAL, "amax 0, Inf, NaN, tiny, huge", "field report 48"),

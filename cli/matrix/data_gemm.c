@@ -96,6 +96,23 @@ static int quantized_operand(const struct fp4_case *c, const struct data_row *ro
     return status;
 }
 
+/* Each line holds one code: all 256 pairs in every 16 rows and 16 columns of y. Over 512 rows of a each scale byte is met with two codes,
+ * one of which is no zero. */
+static void counted_operand(const struct operand *o, bool is_a)
+{
+    static const uint32_t one = 0x3F800000u;
+    size_t line, i;
+
+    for (line = 0; line < o->lines; line++) {
+        size_t code = (line + line / 256) % 16;
+
+        memset(o->codes->data + line * o->packed / 2, (int)(code * 0x11), o->packed / 2);
+        memset(o->scales->data + line * o->packed / 16, is_a ? (int)(line % 256) : 0x38, o->packed / 16);
+    }
+    for (i = 0; i < o->amax->dims[0]; i++)
+        memcpy(o->amax->data + 4 * i, &one, 4);
+}
+
 static int generate_operands(const struct fp4_case *c, const struct data_row *row, struct case_tensors *t, struct fp4_error *err)
 {
     struct operand a = operand_of(t, "a-codes", "a-scale", "a-amax"), b = operand_of(t, "b-codes", "b-scale", "b-amax");
@@ -106,6 +123,11 @@ static int generate_operands(const struct fp4_case *c, const struct data_row *ro
         fill_matrix(c, row->value ? row : normal, "bias", 1, c->depth, bias);
     if (row->value)
         return quantized_operand(c, row, "a", &a, err) || quantized_operand(c, row, "b", &b, err) ? -1 : 0;
+    if (row->param == BYTES_ALLCODES) {
+        counted_operand(&a, true);
+        counted_operand(&b, false);
+        return 0;
+    }
     random_operand(c, row, &a);
     random_operand(c, row, &b);
     return 0;

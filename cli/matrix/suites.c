@@ -214,6 +214,7 @@ static const struct suite_cases rows[] = {
     { OP_GEMM, "torchao te-ref", "product product/amax-row product/bound-448 product/sum-exact product/bias product/amax-row/bias",
       "f32 bf16", "normal heavy grid outliers bands zeros negzero inf nan random anybytes", "16x24x64", 1, BOTH },
     { OP_GEMM, "torchao te-ref", "product", "f32 bf16", "normal random", "1x8x32 17x40x96 16x16x2048", 1, BOTH },
+    { OP_GEMM, "torchao te-ref", "product", "f32", "allcodes", "512x16x32", 1, BOTH },
     { OP_GEMM, "torchao", "product/factor-divide product/amax-row/factor-divide", "f32", "normal random", "16x24x128", 2, BOTH },
     { OP_GEMM, "torchao", "quantized high-precision dequantized high-precision/amax-row dequantized/amax-row", "bf16",
       "normal grid", "128x128x128", 1, BOTH },
@@ -253,6 +254,10 @@ static const struct suite_cases rows[] = {
       "bf16", "normal grid", "1024x1024 2048x1024 8192x5120", 2, FULL },
     { OP_DEQUANTIZE, "te", "- amax-row swizzled", ALL_FLOATS, "normal random anybytes", "1024x1024 8192x2880", 2, FULL },
     { OP_SWIZZLE, "te", "- unswizzle", "e4m3", "random poison", "8192x512 2880x180", 2, FULL },
+    { OP_FOUR_OVER_SIX, "torchao te", FOUR_KNOBS("1x16") FOUR_KNOBS("16x16") "mae/1x16/amax-row", "bf16", "normal grid four-ties",
+      "256x272 304x304 1024x1024 2048x1024", 1, FULL },
+    { OP_FOUR_OVER_SIX, "te te-fast", "mae/1x16/both mse/16x16/both", "bf16 f32", "normal grid", "256x1024 2048x2048", 1, FULL },
+    { OP_FOUR_OVER_SIX, "torchao", "mae/1x16 mae/16x16", "bf16", "normal", "8192x7168", 1, FULL },
     { OP_GEMM, "torchao", "quantized high-precision dequantized dequantized/mse/1x16/amax-row", "bf16", "normal", "256x384x512", 1,
       FULL },
     { OP_PHILOX, "te curand", "- r7", "u32", "random", "65536x16", 8, FULL },
@@ -284,6 +289,8 @@ static const struct suite_cases rows[] = {
     { OP_QUANTIZE, "te te-fast te-ref torchao", "rn/1x16 sr/1x16 rn/1x16/both rn/16x16/both sr/1x16/both", ALL_FLOATS, "{input}",
       "-", 1, INPUT },
     { OP_RHT_QUANTIZE, "te te-fast", "rn sr rn/both/kernel-rowcol", "bf16", "{input}", "-", 1, INPUT },
+    { OP_FOUR_OVER_SIX, "torchao te-fast", "mae/1x16 mse/1x16 mae/1x16/amax-row mae/16x16 mse/16x16", ALL_FLOATS, "{input}", "-", 1,
+      INPUT },
 };
 
 /* ---- expansion ------------------------------------------------------------------------------------------------------------------------- */

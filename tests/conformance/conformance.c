@@ -12,7 +12,7 @@
  *   te       Transformer Engine's Python reference, on a CPU: rowwise codes, scales and amax, and the same of the transposed
  *            input (with_rht: of the input transformed by 16 along its rows). Recipe FP4_RECIPE_TE_REF. 377 of them are
  *            four-over-six, 186 of those with the fast error.
- *   tegemm   products of its quantized operands, to f32 and to bf16. Recipe FP4_RECIPE_TE_REF.
+ *   tegemm   products of its quantized operands, to f32 and to bf16, and the operands themselves. Recipe FP4_RECIPE_TE_REF.
  *   taostd   torchao's standard nearest quantizer, with the amax given. Recipe FP4_RECIPE_TORCHAO.
  *   tao46    torchao's four-over-six, with the amax given, under either NaN policy (no input holds a NaN); and the
  *            dequantization of its own codes, scales and amax.
@@ -515,8 +515,25 @@ static void run_tao46(struct run *run, struct a_case *c)
     run_tao46_dequantize(run, c);
 }
 
+/* An operand of a product, quantized again: Transformer Engine's plain quantizer. */
+static void check_operand(struct run *run, struct a_case *c, const char *input, bool row_scaled, const char *const names[3])
+{
+    const struct tensor x = tensor_of(c, input, FP4_BF16);
+    const struct fp4_quantize_params p = {
+        .recipe = FP4_RECIPE_TE_REF, .input = x.dtype, .rows = x.dims[0], .cols = x.dims[1], .row_scaled = row_scaled
+    };
+    struct direction d = direction(p.rows, p.cols, row_scaled);
+    struct fp4_error err;
+
+    if (fp4_quantize(&p, x.data, &d.q, NULL, &err) != 0)
+        trouble("case %s: %s", c->name, err.msg);
+    compare_direction(run, c, &d, names);
+    release(&d);
+}
+
 static void run_tegemm(struct run *run, struct a_case *c)
 {
+    static const char *const names_a[3] = { "qa", "sa", "amax_a" }, *const names_b[3] = { "qb", "sb", "amax_b" };
     static const struct {
         const char *suffix;
         enum fp4_dtype dtype;
@@ -541,6 +558,8 @@ static void run_tegemm(struct run *run, struct a_case *c)
         compare(run, c, outputs[i].suffix, p.output, p.m, p.n, y);
     }
     free(y);
+    check_operand(run, c, "a", a.row_scaled, names_a);
+    check_operand(run, c, "b", false, names_b);
 }
 
 static const struct suite {

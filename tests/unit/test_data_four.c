@@ -6,6 +6,7 @@
 #include "matrix.h"
 
 #include "check.h"
+#include "slow_four.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -270,4 +271,75 @@ Test(data_four, scales_reach_every_byte_and_the_cap)
     cr_expect(!seen[0][0x7F] && !seen[1][0x7F]);
     cr_expect_gt(capped, 8);
     case_release(&t);
+}
+
+/* ---- what the suite of ties can see ------------------------------------------------------------------------------------------------------ */
+
+static bool shows(const struct fp4_case *c, enum slow_mistake mistake)
+{
+    struct fp4_error err = { FP4_OK, "" };
+    struct fp4_four_params p;
+    struct slow_four wrong;
+    struct case_tensors t;
+    char name[CASE_NAME_MAX];
+    bool differs = false;
+    size_t i;
+
+    case_name(c, name);
+    quantized(name, &t);
+    case_four_params(c, &p);
+    cr_assert_eq(fp4_four_check(&p, true, false, &err), 0);
+    slow_four_over_six(&p, mistake, data_of(&t, "x"), false, data_of(&t, "given-amax"), &wrong);
+    for (i = 0; i < c->rows * c->cols && !differs; i++)
+        differs = wrong.q.code[i] != (tensor_find(&t, "codes")->data[i / 2] >> i % 2 * 4 & 15u);
+    for (i = 0; i < c->rows * c->cols / 16 && !differs; i++)
+        differs = wrong.q.scale[i] != tensor_find(&t, "block-scale")->data[i];
+    slow_four_release(&wrong);
+    case_release(&t);
+    return differs;
+}
+
+/* Each mistake of slow_four.h changes a case of recipe torchao; the right thing changes none of those looked at. */
+Test(data_four, suite_of_ties_shows_every_mistake)
+{
+    struct selection sel = { .suite = "four-over-six-ties" };
+    struct fp4_error err = { FP4_OK, "" };
+    struct case_list list;
+    int mistake;
+    size_t i;
+
+    cr_assert_eq(suite_select(&sel, &list, &err), 0, "%s", err.msg);
+    for (mistake = SLOW_RIGHT + 1; mistake <= SLOW_CAP_AT_BOUND; mistake++) {
+        for (i = 0; i < list.count; i++)
+            if (list.items[i].recipe == CR_TORCHAO && shows(&list.items[i], (enum slow_mistake)mistake))
+                break;
+        cr_expect_lt(i, list.count, "no case shows mistake %d", mistake);
+    }
+    for (i = 0; i < list.count; i += 97)
+        if (list.items[i].recipe == CR_TORCHAO)
+            cr_expect(!shows(&list.items[i], SLOW_RIGHT));
+    case_list_release(&list);
+}
+
+/* Another order of the sum, or of the factors of an error, changes a pick among 31 blocks of each amax, for each error and bound. */
+Test(data_four, ties_of_each_setting_tell_orders_of_the_sum_apart)
+{
+    static const enum slow_mistake orders[] = { SLOW_SUM_PAIRWISE,        SLOW_SUM_HALVES,      SLOW_SUM_REVERSED,
+                                                SLOW_ERROR_BY_RECIPROCAL, SLOW_ERROR_BY_DECODE, SLOW_ERROR_BY_DEQUANTIZER,
+                                                SLOW_ERROR_DIVIDED_FIRST };
+    static const char *const settings[4] = { "mae/1x16", "mse/1x16", "mae/1x16/bound-448", "mse/1x16/bound-448" };
+    char name[CASE_NAME_MAX];
+    size_t i, j, seed, seen;
+
+    for (i = 0; i < sizeof orders / sizeof orders[0]; i++)
+        for (j = 0; j < 4; j++) {
+            for (seed = seen = 0; seed < 7; seed++) {
+                struct fp4_case c;
+
+                snprintf(name, sizeof name, "four-over-six/torchao/%s/bf16/four-ties/4x128/s%zu", settings[j], seed);
+                c = parsed(name);
+                seen += shows(&c, orders[i]);
+            }
+            CHECK(seen > 0, "mistake %d in %s", (int)orders[i], settings[j]);
+        }
 }
