@@ -15,6 +15,9 @@
 enum fp4x_sweep {
     FP4X_CVT_RN,   /* inputs: floats */
     FP4X_E4M3,     /* inputs: floats */
+    FP4X_DIVIDE_6, /* inputs: floats; so the next two */
+    FP4X_DIVIDE_1536,
+    FP4X_DIVIDE_2688,
     FP4X_RS_BYTES, /* inputs: floats, each with all 256 bytes in each of the four nibbles; hash32: words around the threshold */
     FP4X_RS_MAP,   /* inputs: random words, each with four values that tell its four bytes from their neighbours */
     FP4X_SWEEP_COUNT
@@ -68,6 +71,11 @@ FP4_FN uint32_t fp4x_to_e4m3(uint32_t bits)
 }
 
 /* ---- quotients by 6, 1536 and 2688 (fp4divide.h) ------------------------------------------------------------------------------------------ */
+
+FP4_FN uint32_t fp4x_divisor(enum fp4x_sweep sweep)
+{
+    return sweep == FP4X_DIVIDE_6 ? 6 : sweep == FP4X_DIVIDE_1536 ? 1536 : 2688;
+}
 
 /* Long division of the significand by 3 or 21, the bits behind it in one, then a single rounding to nearest even. */
 FP4_FN uint32_t fp4x_divide(uint32_t bits, uint32_t divisor)
