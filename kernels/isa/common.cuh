@@ -8,6 +8,23 @@
 
 #include "block.h"
 
+/* Numbers that the assembler is not to know: it would put shifts and logical instructions where multiplications are meant, which another and less
+ * busy pipe does. */
+struct isa_numbers {
+    uint32_t eight, one_zero, zeros;
+};
+static __device__ __constant__ struct isa_numbers isa_unknown = { 8, 0x3F800000u, 0x80000000u };
+
+/* fma.rn.bf16x2 (PTX 7.0, sm_80) by 1 and 0: the upper half as binary32, where the lower one is finite (else its low bits are not 0). A
+ * logical instruction would do it for any, but those are scarcer. */
+__device__ __forceinline__ float isa_upper_bf16(uint32_t pair)
+{
+    uint32_t r;
+
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(pair), "r"(isa_unknown.one_zero), "r"(isa_unknown.zeros));
+    return __uint_as_float(r);
+}
+
 /* rcp.approx.ftz.f32 (PTX 1.4, all architectures). The text gives an error bound, not the bits: they are measured (docs/numerics.md 7). */
 __device__ __forceinline__ float isa_rcp_approx_ftz(float x)
 {
@@ -45,6 +62,15 @@ __device__ __forceinline__ uint32_t isa_abs_max_nan_bf16x2(uint32_t a, uint32_t 
 #else
     return isa_max_nan_bf16x2(a & 0x7FFF7FFFu, b & 0x7FFF7FFFu);
 #endif
+}
+
+/* lop3.b32 (PTX 4.3, sm_50): a where mask has a one, b where it has a zero. */
+__device__ __forceinline__ uint32_t isa_select_bits(uint32_t mask, uint32_t a, uint32_t b)
+{
+    uint32_t r;
+
+    asm("lop3.b32 %0, %1, %2, %3, 0xCA;" : "=r"(r) : "r"(mask), "r"(a), "r"(b));
+    return r;
 }
 
 /* min.NaN.f32 (PTX 7.0, sm_80): a NaN operand gives 7FFFFFFF. */

@@ -24,7 +24,7 @@
         }                                                                                                      \
     }
 
-/* The quantizers' conversion of eight products |x * e| < 7. */
+/* The quantizers' conversion of eight products |x * e| < 7; layer soft: of bf16 values, with the multiplier of isa/soft_bf16.cuh. */
 #define PROBE_RN8(layer)                                                                           \
     extern "C" __global__ void probe_rn8_##layer(const float4 *x, const float *e, uint32_t *codes) \
     {                                                                                              \
@@ -39,6 +39,14 @@
 PROBE_RN(soft)
 PROBE_RN(sm120)
 PROBE_RN(sm100)
+
+extern "C" __global__ void probe_rn8_soft(const float4 *x, const float *m, uint32_t *codes)
+{
+    float4 v = x[0], w = x[1];
+    float eight[8] = { v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w };
+
+    *codes = isa_mul_rn_bf16x8<false>(eight, *m, 0);
+}
 
 PROBE_RN8(sm120)
 PROBE_RN8(sm100)

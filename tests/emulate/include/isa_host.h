@@ -9,6 +9,13 @@ inline float isa_rcp_approx_ftz(float x)
     return emulate_nan(1.0f / x);
 }
 
+static inline float isa_upper_bf16(uint32_t pair)
+{
+    bool finite = (pair & 0x7F80u) != 0x7F80u, nan = (pair & 0x7FFFFFFFu) > 0x7F80FFFFu;
+
+    return __uint_as_float((nan ? 0x7FFF0000u : pair & 0xFFFF0000u) | (finite ? 0 : 0x7FFFu));
+}
+
 template <typename F> static inline uint32_t emulate_halves(uint32_t a, uint32_t b, F f)
 {
     return f(a & 0xFFFFu, b & 0xFFFFu) | f(a >> 16, b >> 16) << 16;
@@ -49,6 +56,11 @@ static inline uint32_t isa_abs_max_nan_bf16x2(uint32_t a, uint32_t b)
             return 0x7FFFu;
         return std::max(x & 0x7FFFu, y & 0x7FFFu) | ((x ^ y) & 0x8000u);
     });
+}
+
+static inline uint32_t isa_select_bits(uint32_t mask, uint32_t a, uint32_t b)
+{
+    return (a & mask) | (b & ~mask);
 }
 
 static inline float isa_min_nan(float a, float b)
