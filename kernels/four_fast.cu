@@ -127,10 +127,12 @@ __device__ __forceinline__ uint2 line_codes(const float x[16], float amax, const
 
     if constexpr (ISA::native_rn) {
         return make_uint2(ISA::mul_cvt_rn_e2m1x8(x, t.e), ISA::mul_cvt_rn_e2m1x8(x + 8, t.e));
-    } else if (fp4a_mul(amax, fabsf(t.m)) < 0x1.cp-12f) { /* 7 * 2^-14; not so where m is Inf */
+    } else if (fp4a_mul(amax, fabsf(t.m)) < ISA_BF16_LIMIT) { /* not so where m is Inf */
+        uint32_t odd = isa_bf16_odd(t.m);
+
         if (ties)
-            return make_uint2(isa_mul_rn_bf16x8_ties(x, t.m), isa_mul_rn_bf16x8_ties(x + 8, t.m));
-        return make_uint2(isa_mul_rn_bf16x8(x, t.m), isa_mul_rn_bf16x8(x + 8, t.m));
+            return make_uint2(isa_mul_rn_bf16x8<true>(x, t.m, odd), isa_mul_rn_bf16x8<true>(x + 8, t.m, odd));
+        return make_uint2(isa_mul_rn_bf16x8<false>(x, t.m, 0), isa_mul_rn_bf16x8<false>(x + 8, t.m, 0));
     }
 #pragma unroll
     for (int w = 0; w < 4; w++)
@@ -151,7 +153,7 @@ __device__ __forceinline__ uint2 line_fast(const struct four_chain &ch, const st
     struct four_entry six, four;
     bool small, pick;
 
-    widen16(w, v);
+    widen16<false>(w, v);
     amax = line_max(pair, v);
     if (TILE)
         amax = tile_max(amax);
@@ -284,12 +286,20 @@ template <typename ISA, bool MSE> __global__ void __launch_bounds__(THREADS) fou
 
 /* ---- launcher ------------------------------------------------------------------------------------------------------------------------------------ */
 
+/* As many blocks of threads as the device holds at once, each with a table of its own, but no more than are needed. */
 template <typename F>
 static void launch_filling(F kernel, const struct four_args &d, int threads, size_t needed, cudaStream_t stream)
 {
-    unsigned most = needed < 1u << 20 ? (unsigned)(needed ? needed : 1) : 1u << 20;
+    int device = 0, sms = 1, each = 1;
+    size_t most;
 
-    kernel<<<strip_blocks(kernel, threads, 1, 1, most), threads, 0, stream>>>(d);
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0);
+    most = (size_t)sms * (size_t)each;
+    if (needed > most)
+        needed = most;
+    kernel<<<needed ? (unsigned)needed : 1, threads, 0, stream>>>(d);
 }
 
 template <typename ISA, bool MSE> static void launch(const struct four_args &d, bool tile, cudaStream_t stream)
