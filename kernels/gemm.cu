@@ -3,6 +3,7 @@
  * gemm: equals fp4_gemm and fp4_bf16_matmul. Written for the pinned order of sums, not for a tensor core: a block of 256 threads makes a
  * tile of 64 x 64 outputs, a thread 4 x 4 of them, and walks along k in chunks that it holds in shared memory.
  */
+#include "gemm_arith.h"
 #include "launch.cuh"
 
 #define TILE 64
@@ -95,39 +96,10 @@ struct sum_exact {
     }
 };
 
-__device__ __forceinline__ float gemm_inverse(unsigned bound)
-{
-    return fp4a_float(bound == 448 ? FP4_INV_2688 : FP4_INV_1536);
-}
-
-__device__ __forceinline__ float gemm_factor(float amax, unsigned bound, bool divide)
-{
-    return divide ? fp4a_div(amax, 6.0f * (float)bound) : fp4a_mul(amax, gemm_inverse(bound));
-}
-
-__device__ __forceinline__ float gemm_amax(const struct fp4_operand &o, size_t line)
-{
-    return o.amax[o.row_scaled ? line : 0];
-}
-
-__device__ __forceinline__ float gemm_scaled(const struct gemm_args &g, size_t i, size_t j, float acc)
-{
-    float alpha, y;
-
-    if (g.p.recipe == FP4_RECIPE_TE_REF) {
-        alpha = fp4a_div(fp4a_mul(gemm_amax(g.a, i), gemm_amax(g.b, j)), 36.0f * (float)g.a.bound * (float)g.b.bound);
-        return fp4a_mul(alpha, acc);
-    }
-    alpha = g.a.row_scaled ? gemm_inverse(g.a.bound) : gemm_factor(g.a.amax[0], g.a.bound, g.p.divide_factor);
-    alpha = fp4a_mul(alpha, gemm_factor(g.b.amax[0], g.b.bound, g.p.divide_factor));
-    y = fp4a_mul(alpha, acc);
-    return g.a.row_scaled ? fp4a_mul(y, g.a.amax[i]) : y;
-}
-
 __device__ __forceinline__ void gemm_finish(const struct gemm_args &g, size_t i, size_t j, float sum)
 {
     size_t at = i * g.p.n + j;
-    float v = gemm_scaled(g, i, j, sum);
+    float v = gemm_scaled(&g.p, &g.a, &g.b, i, j, sum);
 
     if (g.acc)
         g.acc[at] = fp4a_canonical(sum);
