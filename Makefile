@@ -151,6 +151,11 @@ $(BUILD)/obj/emulated/%.o: $(BUILD)/emulated/stamp $(wildcard tests/emulate/incl
 	$(SAY) CXX $(BUILD)/emulated/$*.cpp
 	$(Q)$(EMULATE_CXX) -c $(BUILD)/emulated/$*.cpp -o $@
 
+$(BUILD)/tests/emulated-products: tests/emulate/products.cpp $(BUILD)/obj/emulated/emulate.o $(BUILD)/emulated/stamp $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) CXX $<
+	$(Q)$(EMULATE_CXX) -O2 -o $@ $< $(BUILD)/obj/emulated/emulate.o $(BUILD)/libfp4ref.a -lm
+
 # .incbin is not seen by -MMD
 $(BUILD)/obj/cli/matrix/embed.o: $(WEIGHTS)
 $(BUILD)/obj/cli/backends/rcp_data.o: $(RCP_TABLE)
@@ -299,7 +304,8 @@ $(BUILD)/tests/oracle_%: tests/oracle/oracle_%.cpp $(BUILD)/libfp4ref.a
 		-L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 $(if $(findstring curand,$@),-lcurand) -lm
 
 emulate: ## the kernels' source run on the CPU and compared with the reference
-	$(Q)$(MAKE) --no-print-directory -j2 EMULATE=1 BUILD=build/emulate build/emulate/fp4check
+	$(Q)$(MAKE) --no-print-directory -j2 EMULATE=1 BUILD=build/emulate build/emulate/fp4check build/emulate/tests/emulated-products
+	$(Q)build/emulate/tests/emulated-products
 	$(Q)tests/emulate/compare.sh build/emulate/fp4check
 
 oracle: $(if $(NVCC),$(BUILD)/tests/oracle_cuda $(BUILD)/tests/oracle_curand) ## the CUDA toolkit's host conversions and generator as oracles

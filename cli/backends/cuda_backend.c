@@ -2,6 +2,7 @@
 /* Backends "soft", "sm120" and "sm100": the kernels of kernels/, each in a worker process of its own. */
 #include "cuda_backend.h"
 #include "backend_rows.h"
+#include "cuda_ops.h"
 #include "worker.h"
 
 #include <stdio.h>
@@ -47,6 +48,29 @@ static int launch_quantize(enum fp4k_isa isa, const struct fp4_case *c, const st
     return fp4k_quantize(isa, &p, cuda_buffer(b, "x", ""), row.codes ? &row : NULL, col.codes ? &col : NULL, NULL);
 }
 
+static struct fp4_four_stages candidates_of(const struct cuda_case *b, const char *suffix)
+{
+    struct fp4_four_stages s = {
+        { cuda_buffer(b, "scale-6", suffix), cuda_buffer(b, "scale-4", suffix) },
+        { cuda_buffer(b, "codes-6", suffix), cuda_buffer(b, "codes-4", suffix) },
+        { cuda_buffer(b, "error-6", suffix), cuda_buffer(b, "error-4", suffix) },
+        cuda_buffer(b, "pick", suffix),
+    };
+
+    return s;
+}
+
+static int launch_four(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
+{
+    struct fp4_quantized row = direction_of(b, ""), col = direction_of(b, ".t");
+    struct fp4_four_stages row_stages = candidates_of(b, ""), col_stages = candidates_of(b, ".t");
+    struct fp4_four_params p;
+
+    case_four_params(c, &p);
+    return fp4k_four_over_six(isa, &p, cuda_buffer(b, "x", ""), row.codes ? &row : NULL, col.codes ? &col : NULL, &row_stages,
+                              &col_stages, NULL);
+}
+
 static int launch_rht(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
 {
     struct fp4_quantized row = direction_of(b, ""), col = direction_of(b, ".t");
@@ -89,6 +113,10 @@ int cuda_launch(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_c
         return launch_quantize(isa, c, b);
     case OP_RHT_QUANTIZE:
         return launch_rht(isa, c, b);
+    case OP_FOUR_OVER_SIX:
+        return launch_four(isa, c, b);
+    case OP_GEMM:
+        return cuda_launch_gemm(isa, c, b);
     case OP_DEQUANTIZE:
         return launch_dequantize(c, b);
     case OP_SWIZZLE:

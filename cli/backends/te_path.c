@@ -151,7 +151,7 @@ static bool native_rs(int major, int minor)
 
 static int check_model(const struct fp4_case *c, int major, int minor, struct fp4_error *err)
 {
-    struct fp4_rs_model model = fp4_rs_models[c->knob[KNOB_RS]].model;
+    struct fp4_rs_model model = rs_model_row(c->knob[KNOB_RS])->model;
     bool soft = model.rule == FP4_RS_FMA_FLOOR && model.map == FP4_MAP_STRAIGHT;
 
     if (native_rs(major, minor) && soft)
