@@ -28,14 +28,16 @@ void *cuda_buffer(const struct cuda_case *b, const char *name, const char *suffi
 
 /* ---- ops ----------------------------------------------------------------------------------------------------------------------------------- */
 
-static void *device_buffer(void *b, const char *name, const char *suffix)
+static void *device_buffer(void *from, const char *name, const char *suffix)
 {
-    return cuda_buffer(b, name, suffix);
+    const struct cuda_case *const *b = from;
+
+    return cuda_buffer(*b, name, suffix);
 }
 
 static struct fp4_quantized direction_of(const struct cuda_case *b, const char *suffix)
 {
-    return quantized_of(device_buffer, (void *)b, suffix);
+    return quantized_of(device_buffer, &b, suffix);
 }
 
 static int launch_quantize(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
