@@ -47,7 +47,7 @@ WARN += -Werror
 endif
 SAN_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
 EXACT := -std=c17 -ffp-contract=off
-INCLUDES := -Ireference -Icli -Icli/commands -Icli/matrix -Icli/backends -Icli/dump -Icli/diff -Icli/report -Icli/term
+INCLUDES := -Ireference -Icli -Icli/commands -Icli/matrix -Icli/backends -Icli/dump -Icli/diff -Icli/report -Icli/term -Icli/probe -Icli/explain -Icli/stat
 BASE_CFLAGS := $(OPT) $(WARN) $(CFLAGS) $(SAN_FLAGS) -D_GNU_SOURCE -DFP4_VERSION='"$(VERSION)"' \
 	-DFP4_BUILD_FLAGS='"$(strip $(OPT) $(CFLAGS) $(SAN_FLAGS))"' -pthread
 REF_CFLAGS := $(BASE_CFLAGS) -Ireference $(EXACT)
@@ -109,7 +109,7 @@ WEIGHTS := cli/matrix/weights/minilm-slice.safetensors.zst
 RCP_TABLE := cli/backends/data/rcp_approx_ftz_h200.i8.zst
 
 .PHONY: all demo demo-run test test-run check check-run unit conformance cli-tests fuzz fuzz-replay sanitize portability aarch64 oracle emulate \
-	exhaustive sass sass-deps golden bench install dist clean deps ensure-deps ensure-test-deps help format lint print-nvcc
+	exhaustive statistics sass sass-deps golden bench install dist clean deps ensure-deps ensure-test-deps help format lint print-nvcc
 
 all: $(BUILD)/fp4check ## build build/fp4check
 
@@ -187,6 +187,12 @@ $(BUILD)/tests/conformance: $(BUILD)/obj/tests/conformance/conformance.o $(BUILD
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
+$(BUILD)/tests/time_four: $(BUILD)/obj/tests/bench/time_four.o $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
+-include $(BUILD)/obj/tests/bench/time_four.d
+
 # The program with backends that are wrong on purpose: another registry.c, so that nothing of the library's is taken.
 FAULTY_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tests/faulty/*.c))) \
 	$(if $(NVCC),$(patsubst %.cu,$(BUILD)/obj/%.o,$(wildcard tests/faulty/*.cu)))
@@ -200,13 +206,31 @@ $(BUILD)/tests/fp4check-faulty: $(BUILD)/obj/cli/main.o $(FAULTY_OBJ) $(BUILD)/l
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
+# A stand-in for Transformer Engine's library, whole and with functions missing: tests/fakete.
+FAKETE := $(addprefix $(BUILD)/tests/,libfakete.so libfakete-old.so libfakete-part.so)
+FAKETE_REF := $(REF_SRC:reference/%.c=$(BUILD)/obj/fakete/%.o)
+$(BUILD)/obj/fakete/%.o: reference/%.c $(wildcard reference/*.h) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT) -fPIC -fvisibility=hidden -D_GNU_SOURCE -Ireference $(EXACT) -c $< -o $@
+$(BUILD)/tests/libfakete-old.so: FAKETE_FLAGS := -DFAKETE_OLD
+$(BUILD)/tests/libfakete-part.so: FAKETE_FLAGS := -DFAKETE_PART
+$(FAKETE): tests/fakete/fakete.cpp $(FAKETE_REF)
+	@mkdir -p $(@D)
+	$(SAY) CXX $@
+	$(Q)$(CXX) -std=c++17 -O1 -Wall -Wextra -fPIC -fvisibility=hidden $(FAKETE_FLAGS) -Ireference -shared -o $@ $^ -lm
+
+$(BUILD)/tests/philox_device: $(BUILD)/obj/tests/gpu/philox_device.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
+
 $(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tests/fuzz/replay_main.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
 -include $(if $(NVCC),$(CUDA_OBJ:.o=.d)) $(FAULTY_OBJ:.o=.d) $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d) \
-	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c))
+	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c tests/stat/*.c tests/gpu/*.c))
 
 # ---- the README's two commands --------------------------------------------------------------------------------------------------------
 
@@ -233,7 +257,7 @@ test-run:
 check: ensure-deps ensure-test-deps ## the fast tests: unit, conformance, command line, corpus, golden
 	$(Q)$(MAKE) --no-print-directory WERROR=1 check-run
 
-check-run: unit conformance cli-tests fuzz-replay golden
+check-run: unit conformance cli-tests statistics fuzz-replay golden
 
 # ---- pieces of the tests ------------------------------------------------------------------------------------------------------------------
 
@@ -245,8 +269,17 @@ VECTORS ?= tests/conformance/vectors
 conformance: $(BUILD)/tests/conformance ## vectors made by others
 	$(Q)$(BUILD)/tests/conformance $(VECTORS)
 
-cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty ## end-to-end tests of the command line
+cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty $(FAKETE) $(if $(NVCC),$(BUILD)/tests/philox_device) ## end-to-end tests of the command line
 	$(Q)tests/cli/run-tests.sh $(BUILD)/fp4check
+
+$(BUILD)/tests/honest: $(BUILD)/obj/tests/stat/honest.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
+
+SEEDS ?= 200
+statistics: $(BUILD)/tests/honest ## whether --statistical keeps its error rate and finds faults, SEEDS=200
+	$(Q)$(BUILD)/tests/honest $(SEEDS)
 
 fuzz-replay: $(BUILD)/tests/replay_dump
 	$(Q)$(BUILD)/tests/replay_dump tests/fuzz/corpus/dump tests/cli/malformed
@@ -255,7 +288,7 @@ golden: $(BUILD)/fp4check ## compare with the committed dumps
 	$(Q)$(BUILD)/fp4check verify golden/
 
 sanitize: ## ASan and UBSan: unit tests, vectors, command line, corpus
-	$(Q)FP4_TEST_STRIDE=99991 $(MAKE) --no-print-directory CUDA=0 BUILD=build/sanitize SANITIZE=address,undefined OPT=-O1 check-run
+	$(Q)FP4_TEST_STRIDE=99991 $(MAKE) --no-print-directory CUDA=0 BUILD=build/sanitize SANITIZE=address,undefined OPT=-O1 SEEDS=20 check-run
 
 portability: ## the same bytes from gcc -O0 and -O3, clang, and aarch64
 	$(Q)tests/portability.sh
@@ -322,7 +355,7 @@ install: $(BUILD)/fp4check $(BUILD)/libfp4ref.a ## install program, library, man
 		$(DESTDIR)$(prefix)/share/bash-completion/completions $(DESTDIR)$(prefix)/share/zsh/site-functions
 	install -m 755 $(BUILD)/fp4check $(DESTDIR)$(prefix)/bin/fp4check
 	install -m 644 $(BUILD)/libfp4ref.a $(DESTDIR)$(prefix)/lib/libfp4ref.a
-	install -m 644 reference/fp4ref.h $(DESTDIR)$(prefix)/include/fp4ref.h
+	install -m 644 reference/fp4ref.h reference/fp4four.h reference/fp4gemm.h $(DESTDIR)$(prefix)/include
 	install -m 644 docs/fp4check.1 $(DESTDIR)$(prefix)/share/man/man1/fp4check.1
 	$(BUILD)/fp4check completion bash > $(DESTDIR)$(prefix)/share/bash-completion/completions/fp4check
 	$(BUILD)/fp4check completion zsh > $(DESTDIR)$(prefix)/share/zsh/site-functions/_fp4check

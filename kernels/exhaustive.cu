@@ -8,6 +8,7 @@
  */
 #include "launch.cuh"
 
+#include "fp4divide.h"
 #include "fp4second.h"
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------------------------------- */
@@ -137,6 +138,23 @@ __global__ void e4m3_kernel(struct range range, struct fp4x_result *out)
 
         if (got == want)
             got = fp4a_to_e4m3(__uint_as_float(bits));
+        if (got != want)
+            record(out, bits, 0, got, want);
+    }
+}
+
+/* The form without a division, and the division. */
+__global__ void divide_kernel(struct range range, uint32_t divisor, struct fp4x_result *out)
+{
+    uint32_t bits;
+
+    if (input_of(range, blockIdx.x * (uint64_t)blockDim.x + threadIdx.x, &bits)) {
+        float v = __uint_as_float(bits), d = (float)divisor;
+        uint32_t want = fp4x_divide(bits, divisor);
+        uint32_t got = __float_as_uint(fp4a_canonical(fp4a_divide_by(v, d, fp4a_reciprocal_of(divisor))));
+
+        if (got == want)
+            got = __float_as_uint(fp4a_canonical(fp4a_div(v, d)));
         if (got != want)
             record(out, bits, 0, got, want);
     }
@@ -277,6 +295,8 @@ static void launch_layer(enum fp4x_sweep sweep, struct fp4_rs_model model, struc
         rn_kernel<ISA><<<grid_for((range.count + 3) / 4, threads), threads, 0, stream>>>(range, d_out);
     else if (sweep == FP4X_E4M3)
         e4m3_kernel<<<grid_for(range.count, threads), threads, 0, stream>>>(range, d_out);
+    else if (sweep < FP4X_RS_BYTES)
+        divide_kernel<<<grid_for(range.count, threads), threads, 0, stream>>>(range, fp4x_divisor(sweep), d_out);
     else if (ISA::native_rs || model.rule == FP4_RS_TRUNC)
         launch_rule<ISA, FP4_RS_TRUNC>(sweep, map, range, d_out, stream);
     else if constexpr (!ISA::native_rs) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct command *const fp4_commands[] = {
-    &cmd_run,   &cmd_diff,    &cmd_verify, &cmd_list,       &cmd_show,   &cmd_bless, &cmd_exhaustive,
+    &cmd_run,   &cmd_diff,    &cmd_verify, &cmd_list,       &cmd_show,   &cmd_bless, &cmd_exhaustive, &cmd_explain, &cmd_probe,
     &cmd_bench, &cmd_version, &cmd_help,   &cmd_completion, &cmd_worker, NULL,
 };
 

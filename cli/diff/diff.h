@@ -19,6 +19,7 @@
 #define FP4_DIFF_H
 
 #include "dump.h"
+#include "stat.h"
 
 enum verdict {
     VERDICT_EQUAL,
@@ -49,6 +50,11 @@ struct diff_policy {
     bool signed_zero_equal;
     /* --nan=equal: NaNs of any sign and payload count as equal (E4M3 7F/FF, floats) */
     bool nan_equal;
+    struct {
+        bool set;
+        double error_rate; /* of the whole comparison: that any honest case of it fails */
+        bool live_b;       /* B is run here: other draws may be asked of it */
+    } statistical;
     size_t max_places; /* places kept of a tensor */
     size_t max_cases;  /* differing cases printed in full */
 };
@@ -108,8 +114,11 @@ struct tensor_diff {
     size_t differing;   /* elements, without those equal by policy */
     struct diff_classes classes;
     size_t policy_zero, policy_nan; /* equal by policy */
-    bool padding_differs;           /* the unused nibble of an odd count */
-    const char *looks_like;         /* a hypothesis that explains every difference of this tensor; NULL */
+    /* four-over-six: elements that differ only because the block took the other candidate, and because one side propagates NaN; they
+     * are in neither differing nor the places */
+    size_t flipped, nan_policy;
+    bool padding_differs;   /* the unused nibble of an odd count */
+    const char *looks_like; /* a hypothesis that explains every difference of this tensor; NULL */
     /* not located */
     char no_bytes[2];                /* "a", "b", or "*" for both: whose bytes are missing */
     size_t blocks, blocks_differing; /* 4 KiB blocks; blocks_differing is 0 when there were no block digests */
@@ -118,6 +127,29 @@ struct tensor_diff {
     struct diff_place places[PLACES_MAX];
     size_t place_count;
 };
+
+/* four-over-six (picks.c): what differs because the other candidate was stored, or because NaN is treated in another documented way. */
+#define PICKS_MAX 16
+
+struct pick_flip { /* one block, or one tile: as one finding */
+    bool transposed;
+    size_t row, block;               /* 16x16: the first line of the tile */
+    int pick_a, pick_b;              /* FP4_MAP_TO_6, FP4_MAP_TO_4 */
+    uint32_t error_a[2], error_b[2]; /* of both candidates on both sides, by FP4_MAP_TO_*: binary32 bits */
+    bool own_a, own_b;               /* the side's own stages; else recomputed by the reference */
+};
+
+struct pick_diff {
+    size_t blocks;       /* blocks (tiles) of the directions compared */
+    size_t flips;        /* those that took the other candidate */
+    size_t nan_blocks;   /* those that one side makes NaN and the other does not, each as its policy says */
+    char nan_side[2];    /* which side propagates NaN: "a" or "b" */
+    size_t nan_payloads; /* those with a NaN scale on both sides, whose codes mean nothing */
+    struct pick_flip list[PICKS_MAX];
+    size_t listed;
+};
+/* e4 - e6 in units in the last place; false when one of them is NaN. */
+bool pick_distance(const uint32_t error[2], int64_t *ulps);
 
 struct case_diff {
     char name[CASE_NAME_MAX];
@@ -129,8 +161,11 @@ struct case_diff {
     struct tensor_diff
         *tensors; /* only those that are not byte-equal, in stage order; the first is "the first stage that differs" */
     size_t tensor_count;
-    size_t compared;      /* tensors present on both sides */
-    size_t outputs;       /* outputs among them: without one nothing was verified */
+    size_t compared;                /* tensors present on both sides */
+    size_t outputs;                 /* outputs among them: without one nothing was verified */
+    bool statistical;               /* statistics of both sides are there */
+    struct stat_side statistics[2]; /* A, B */
+    struct pick_diff picks;
     char no_context[320]; /* why the places have no context; "" when they have, or when nobody asked */
     bool detailed;        /* worth printing in full (within max_cases) */
     char repro[640];      /* command line */
@@ -151,7 +186,7 @@ struct diff_side {
 /* Runs of one case made anew, each when first needed and at most once: by the reference to explain a difference, and by a backend
  * of this build (one that runs on the CPU) for bytes that a dump left out. Zero-initialised. */
 #define CONTEXT_BYTES_MAX ((size_t)96 << 20) /* of one run; a larger case is not run again */
-#define CONTEXT_RUNS 3
+#define CONTEXT_RUNS 5                       /* the reference, two backends, two NaN policies */
 #define CONTEXT_RECOVERED 16
 struct case_rerun {
     char backend[32];
@@ -180,6 +215,14 @@ void case_context_release(struct case_context *ctx);
 /* ctx may be NULL: nothing is recomputed. Fails only for want of memory. */
 int case_compare(const struct diff_side *a, const struct diff_side *b, const struct diff_policy *policy, struct case_context *ctx,
                  struct case_diff *out, struct fp4_error *err);
+/* --statistical: whether a case rounds stochastically; and a verdict on one that was compared, *judged when it gave one. family: how many
+ * cases the comparison has at most. memory: outcomes of the cases before, since two seeds of one case must not draw the same. */
+struct statistical_memory;
+bool statistical_applies(const struct dump_case *c);
+int statistical_judge(struct case_diff *d, const struct diff_side *a, const struct diff_side *b, const struct diff_policy *policy,
+                      struct case_context *ctx, size_t family, struct statistical_memory **memory, bool *judged,
+                      struct fp4_error *err);
+void statistical_forget(struct statistical_memory **memory);
 /* Adds input, amax, scale, scaled value, random bits and the reference's value to the places of a difference. */
 void case_explain(struct case_diff *d, const struct dump_case *recorded, struct case_context *ctx);
 
@@ -247,6 +290,8 @@ struct diff_run {
     const struct diff_sink *sink;
     struct diff_summary summary;
     size_t detailed;
+    size_t family; /* cases at most, for --statistical; the caller sets it after diff_run_begin */
+    struct statistical_memory *memory;
 };
 /* Cases must come in a fixed order, from one thread. */
 int diff_run_begin(struct diff_run *run, const struct diff_heading *h, const struct diff_policy *policy,
@@ -255,6 +300,8 @@ int diff_run_case(struct diff_run *run, const struct diff_side *a, const struct 
 /* A case that only one side has: 'a' or 'b'. */
 int diff_run_missing(struct diff_run *run, const char *name, char side, struct fp4_error *err);
 int diff_run_end(struct diff_run *run, struct fp4_error *err);
+/* Frees what a run holds, ended or not. */
+void diff_run_release(struct diff_run *run);
 
 /* ---- two dumps --------------------------------------------------------------------------------------------------------------- */
 

@@ -135,6 +135,7 @@ static int compare_all(struct walk *w, const struct diff_policy *policy, const s
     describe_side(w->b, w->backend_b, w->label_b, &heading.b);
     if (diff_run_begin(&w->run, &heading, policy, sink, err))
         return -1;
+    w->run.family = dump_count(w->a);
     progress_start(&w->progress, "diff", dump_count(w->a));
     status = walk_all(w, err);
     progress_end(&w->progress);
@@ -159,6 +160,7 @@ int diff_dumps(struct dump_file *a, const char *backend_a, struct dump_file *b, 
         return fp4_fail(err, FP4_EIO, "out of memory");
     int status = compare_all(&w, policy, sink, err);
     free(w.seen);
+    diff_run_release(&w.run);
     *out = w.run.summary;
     return status;
 }

@@ -2,6 +2,7 @@
 /* diff_run.c: a series of comparisons, counted by verdict and by op, each handed to the sink. */
 #include "diff.h"
 #include "options.h"
+#include "picks.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -100,13 +101,17 @@ int diff_run_begin(struct diff_run *run, const struct diff_heading *h, const str
 int diff_run_case(struct diff_run *run, const struct diff_side *a, const struct diff_side *b, struct fp4_error *err)
 {
     const struct diff_policy *p = run->policy;
-    bool bytes_decide = p->tolerance.set || p->signed_zero_equal || p->nan_equal;
+    bool statistical = p->statistical.set && a->c && statistical_applies(a->c), judged;
+    bool bytes_decide = p->tolerance.set || p->signed_zero_equal || p->nan_equal || statistical;
     bool room = run->detailed < p->max_cases;
     struct case_context ctx = { 0 };
     struct case_diff d;
     int status = -1;
 
-    if (case_compare(a, b, p, bytes_decide || room ? &ctx : NULL, &d, err))
+    if (case_compare(a, b, p, bytes_decide || room || picks_apply(a->c->name) ? &ctx : NULL, &d, err))
+        goto cleanup;
+    if (statistical && d.verdict == VERDICT_DIFFERS && !d.only[0] &&
+        statistical_judge(&d, a, b, p, &ctx, run->family ? run->family : 1, &run->memory, &judged, err))
         goto cleanup;
     if (room && !d.only[0] && d.verdict == VERDICT_DIFFERS) {
         d.detailed = true;
@@ -138,4 +143,9 @@ int diff_run_end(struct diff_run *run, struct fp4_error *err)
 {
     check_sums(&run->summary);
     return run->sink->end(run->sink->arg, &run->summary, err);
+}
+
+void diff_run_release(struct diff_run *run)
+{
+    statistical_forget(&run->memory);
 }

@@ -156,6 +156,40 @@ __device__ __forceinline__ uint32_t isa_cvt_rn_e4m3(float v)
 #endif
 }
 
+/* cvt.rn.satfinite.e4m3x2.f32 (PTX 7.8, sm_89): b in bits 7:0, a in bits 15:8. */
+__device__ __forceinline__ uint32_t isa_cvt_rn_e4m3x2(float a, float b)
+{
+#if __CUDA_ARCH__ >= 890
+    uint16_t r;
+
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(a), "f"(b));
+    return r;
+#else
+    return fp4a_to_e4m3(a) << 8 | fp4a_to_e4m3(b);
+#endif
+}
+
+/* fma.rn.f32 twice (PTX 2.0), the second one under a predicate: a3 * b3 - c where the two low bits of t are 3, else a * b - c. */
+__device__ __forceinline__ float isa_fma_by_low_bits(float t, float a3, float b3, float a, float b, float c)
+{
+    float r;
+
+    asm("{\n"
+        "  .reg .pred other;\n"
+        "  .reg .b32 u;\n"
+        "  .reg .f32 minus;\n"
+        "  not.b32 u, %1;\n"
+        "  and.b32 u, u, 3;\n"
+        "  setp.ne.u32 other, u, 0;\n"
+        "  neg.f32 minus, %6;\n"
+        "  fma.rn.f32 %0, %2, %3, minus;\n"
+        "  @other fma.rn.f32 %0, %4, %5, minus;\n"
+        "}"
+        : "=&f"(r)
+        : "r"(__float_as_uint(t)), "f"(a3), "f"(b3), "f"(a), "f"(b), "f"(c));
+    return r;
+}
+
 /* ---- E2M1 without an FP4 instruction. y is a result of arithmetic, so a NaN is 7FFFFFFF and gives +6 through fminf ------------------ */
 
 /* cvt.rn.f16x2.f32 (PTX 7.0, sm_80): b in the low half; subnormal results are kept, NaN gives 7FFF. */

@@ -7,6 +7,7 @@
 #include "dump.h"
 
 #include "check.h"
+#include "outputs.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ static void quantized(const char *name, struct case_tensors *t)
     bool col = c.knob[KNOB_OUT] == 1;
 
     make_inputs(name, t);
-    cr_assert_eq(case_outputs(t, true, &err), 0, "%s", err.msg);
+    allocate_outputs(t);
     p.block_16x16 = c.knob[KNOB_BLOCK] == 1;
     p.row_scaled = c.knob[KNOB_AMAX] == 1;
     q.codes = tensor_find(t, col ? "codes.t" : "codes")->data;

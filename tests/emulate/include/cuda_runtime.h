@@ -44,6 +44,9 @@ struct __attribute__((aligned(16))) uint4 {
 struct float4 {
     float x, y, z, w;
 };
+struct __attribute__((aligned(16))) int4 {
+    int x, y, z, w;
+};
 static inline uint2 make_uint2(unsigned x, unsigned y)
 {
     return uint2{ x, y };
@@ -88,6 +91,10 @@ static inline unsigned __float_as_uint(float f)
     unsigned u;
     memcpy(&u, &f, 4);
     return u;
+}
+static inline float __int_as_float(int i)
+{
+    return __uint_as_float((unsigned)i);
 }
 static inline int __float_as_int(float f)
 {
@@ -190,6 +197,17 @@ static inline int __viaddmin_s32(int a, int b, int c)
 {
     return std::min(a + b, c);
 }
+static inline int __viaddmax_s32(int a, int b, int c)
+{
+    return std::max(a + b, c);
+}
+/* Four products of signed bytes and a sum. */
+static inline int __dp4a(int a, int b, int c)
+{
+    for (int i = 0; i < 4; i++)
+        c += (int8_t)((unsigned)a >> 8 * i) * (int8_t)((unsigned)b >> 8 * i);
+    return c;
+}
 template <typename T> static inline T atomicMax(T *p, T v)
 {
     T old = *p;
@@ -224,7 +242,13 @@ static inline unsigned __reduce_max_sync(unsigned, unsigned v)
 
 /* ---- the runtime ---------------------------------------------------------------------------------------------------------------- */
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInsufficientDriver = 35, cudaErrorNotSupported = 801 };
+enum cudaError_t {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorNotSupported = 801
+};
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
 typedef void *cudaStream_t;

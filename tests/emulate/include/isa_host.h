@@ -78,6 +78,16 @@ static inline uint32_t isa_cvt_rn_e4m3(float v)
     return fp4a_to_e4m3(v);
 }
 
+static inline uint32_t isa_cvt_rn_e4m3x2(float a, float b)
+{
+    return fp4a_to_e4m3(a) << 8 | fp4a_to_e4m3(b);
+}
+
+static inline float isa_fma_by_low_bits(float t, float a3, float b3, float a, float b, float c)
+{
+    return (__float_as_uint(t) & 3u) == 3u ? __fmaf_rn(a3, b3, -c) : __fmaf_rn(a, b, -c);
+}
+
 static inline uint32_t isa_cvt_bf16x2(float a, float b)
 {
     return fp4a_to_bf16(a) << 16 | fp4a_to_bf16(b);
