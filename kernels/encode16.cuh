@@ -82,8 +82,8 @@ __device__ __forceinline__ uint32_t codes8(const float x[8], float e, int rule, 
 /* All of it, for any block. max: the maximum of the block's magnitudes that keeps a NaN, in the low half; words: the four random words in
  * packed order. The chain's clamp of the product before the cast changes no byte, since the cast saturates. */
 template <typename ISA, bool SR, bool KEEP_NAN>
-__device__ __forceinline__ uint2 encode16(const float x[16], const struct chain_globals &g, const struct element_scales &t, uint32_t max,
-                                          int rule, int map, const uint32_t words[4], uint8_t *scale)
+__device__ __forceinline__ uint2 encode16(const float x[16], const struct chain_globals &g, const struct element_scales &t,
+                                          uint32_t max, int rule, int map, const uint32_t words[4], uint8_t *scale)
 {
     uint32_t byte = isa_cvt_rn_e4m3(fp4a_mul(block_max_of<KEEP_NAN>(max, x), g.mult));
     float e = t.e[byte & 127u];

@@ -41,8 +41,9 @@ __device__ __forceinline__ uint32_t nibble_of(uint32_t codes, int k)
 /* The quantizers' rounding of eight at once. A layer with the instruction: of any x, |x| < 7, times 1. A layer without (isa/soft_bf16.cuh): of the
  * bf16 x that is the input's upper half times an e that the lower half chooses next to the reciprocal of a whole number, where products meet the
  * midpoints between two codes. Outside of what they are for, the wanted code. */
-template <typename ISA> __device__ __forceinline__ void codes_of_eight(const float x[4], const uint32_t bits[4], int turn, uint32_t got[4],
-                                                                       uint32_t want[4])
+template <typename ISA>
+__device__ __forceinline__ void codes_of_eight(const float x[4], const uint32_t bits[4], int turn, uint32_t got[4],
+                                               uint32_t want[4])
 {
     float eight[8];
     uint32_t all;

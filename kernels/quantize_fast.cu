@@ -4,36 +4,26 @@
  *
  * rowwise alone: a thread a block of 16, straight from global memory.
  * both:          tiles of 128 rows by 64 columns in shared memory, the next one on its way while one is encoded; transposed blocks are made
- *                two columns a thread at a time.
+ *                two columns a thread at a time. To nearest, rowwise scale bytes are kept for eight tiles side by side and go out in whole
+ *                sectors; stochastic rounding writes them at once.
  */
 #include "encode16.cuh"
 #include "quantize_fast.cuh"
 #include "tile_queue.cuh"
 
-#ifndef FP4_BOTH_VARIANT
-#define FP4_BOTH_VARIANT 0
-#endif
 #define ROW_THREADS 256
-#ifndef ROW_BLOCKS
-#define ROW_BLOCKS (132 * 16)
-#endif
-#define TILE_ROWS (FP4_BOTH_VARIANT < 2 ? 128 : 64)
-#define TILE_COLS (FP4_BOTH_VARIANT == 3 ? 128 : 64)
-#define MIN_BLOCKS (FP4_BOTH_VARIANT == 1 ? 3 : 1024 / THREADS)
+#define THREADS 256
+#define MIN_BLOCKS 4 /* a multiprocessor: what 64 registers allow */
+#define TILE_ROWS 128
+#define TILE_COLS 64
 #define GROUPS (TILE_ROWS / 16)
-#define THREADS (TILE_COLS / 2 * GROUPS)
 #define PITCH (TILE_COLS / 2 + 4) /* words a row: neighbouring rows start in different banks */
 #define SKEW (32 / GROUPS)        /* words between 16-row groups: the groups of a column start in different banks */
 #define TILE_WORDS (TILE_ROWS * PITCH + GROUPS * SKEW)
+#define NEXT_ROW (TILE_ROWS / 2) /* from a thread's first rowwise block to its second */
 /* Rowwise scale bytes of a run of RUN tiles, until they are written: bytes a row, rows in different banks. */
 #define RUN (512 / TILE_COLS)
-#ifndef SHORT
-#define SHORT 2
-#endif
 #define KEPT_PITCH 40
-/* From a thread's first rowwise block to its second. */
-#define NEXT_ROW (TILE_COLS == 64 ? TILE_ROWS / 2 : 0)
-#define NEXT_BLOCK (TILE_COLS == 64 ? 0 : 4)
 
 /* ---- random words of the tuned kernel (TE 5.3), in 32-bit arithmetic ---------------------------------------------------------------------- */
 
@@ -69,8 +59,7 @@ __device__ __forceinline__ void encode_row_block(const struct direction_args &d,
 
     if (SR)
         tuned_row_words(d, r, b, words);
-    ((uint2 *)d.out.codes)[at] =
-        encode16<ISA, SR, false>(v.x, g, es, v.max, FP4_RS_TRUNC, (int)d.rs.map, words, scale);
+    ((uint2 *)d.out.codes)[at] = encode16<ISA, SR, false>(v.x, g, es, v.max, FP4_RS_TRUNC, (int)d.rs.map, words, scale);
 }
 
 template <bool TIES>
@@ -142,7 +131,8 @@ template <bool FAST> __device__ __forceinline__ void widen_column(const struct c
 struct part {
     const uint32_t *row, *col; /* where: rowwise (row r, block b) and one more; columns c and c + 1, 16-row group g */
     uint32_t at_row, at_col;   /* in the outputs */
-    uint8_t *scale;            /* of the first rowwise block: kept until the end of a run */
+    uint8_t *scale;            /* of the first rowwise block */
+    uint32_t scale_step;       /* to the next one's */
     uint32_t r, b, c, g;       /* counted in the matrix */
 };
 
@@ -157,22 +147,19 @@ __device__ __forceinline__ void encode_part(const struct direction_args &row, co
     if (ROWS) {
 #pragma unroll UNROLL
         for (uint32_t i = 0; i < 2; i++) {
-            const uint4 *w = (const uint4 *)(p.row + i * tile_word(NEXT_ROW, 8 * NEXT_BLOCK));
+            const uint4 *w = (const uint4 *)(p.row + i * tile_word(NEXT_ROW, 0));
 
-            encode_row_block<ISA, SR>(row, gr, er, p.r + i * NEXT_ROW, p.b + i * NEXT_BLOCK, block16_of<false>(w[0], w[1]),
-                                      p.at_row + i * (NEXT_ROW * (uint32_t)row.blocks + NEXT_BLOCK),
-                                      p.scale + i * (NEXT_ROW * KEPT_PITCH + NEXT_BLOCK));
+            encode_row_block<ISA, SR>(row, gr, er, p.r + i * NEXT_ROW, p.b, block16_of<false>(w[0], w[1]),
+                                      p.at_row + i * NEXT_ROW * (uint32_t)row.blocks, p.scale + i * p.scale_step);
         }
     }
-    if (UNROLL > 1)
-        pair = column_pair_of(p.col);
 #pragma unroll UNROLL
     for (uint32_t half = 0; half < 2; half++) {
         uint32_t at = p.at_col + half * (uint32_t)col.blocks;
         uint32_t words[4] = { 0, 0, 0, 0 };
         float x[16];
 
-        if (UNROLL == 1) /* registers are dearer than loads */
+        if (UNROLL == 1 || half == 0) /* registers are dearer than loads */
             pair = column_pair_of(p.col);
         widen_column<false>(pair, half, x);
         if (SR)
@@ -191,11 +178,10 @@ __device__ __forceinline__ bool encode_rows_fast(const struct direction_args &d,
 
 #pragma unroll
     for (uint32_t i = 0; i < 2; i++) {
-        const uint4 *w = (const uint4 *)(p.row + i * tile_word(NEXT_ROW, 8 * NEXT_BLOCK));
+        const uint4 *w = (const uint4 *)(p.row + i * tile_word(NEXT_ROW, 0));
 
-        good &= encode_row_block_fast<TIES>(d, g, es, block16_of<true>(w[0], w[1]),
-                                            p.at_row + i * (NEXT_ROW * (uint32_t)d.blocks + NEXT_BLOCK),
-                                            p.scale + i * (NEXT_ROW * KEPT_PITCH + NEXT_BLOCK));
+        good &= encode_row_block_fast<TIES>(d, g, es, block16_of<true>(w[0], w[1]), p.at_row + i * NEXT_ROW * (uint32_t)d.blocks,
+                                            p.scale + i * p.scale_step);
     }
     return good;
 }
@@ -204,8 +190,8 @@ template <bool TIES>
 __device__ __forceinline__ bool encode_columns_fast(const struct direction_args &d, const struct chain_globals &g,
                                                     const struct element_scales &es, const struct part &p)
 {
-    bool good = true;
     struct column_pair pair = column_pair_of(p.col);
+    bool good = true;
 
 #pragma unroll
     for (uint32_t half = 0; half < 2; half++) {
@@ -234,7 +220,7 @@ __device__ __forceinline__ void write_kept(const struct direction_args &d, const
 {
     uint32_t r = threadIdx.x / 8, part = threadIdx.x % 8, blocks = (uint32_t)d.blocks;
 
-    if (part < run.length * (TILE_COLS / 64)) {
+    if (part < run.length) {
 #pragma unroll
         for (uint32_t i = 0; i < TILE_ROWS; i += THREADS / 8)
             ((uint32_t *)d.out.scales)[((run.y * TILE_ROWS + r + i) * blocks + run.x * (TILE_COLS / 16)) / 4 + part] =
@@ -244,13 +230,14 @@ __device__ __forceinline__ void write_kept(const struct direction_args &d, const
 
 /* rows a multiple of TILE_ROWS, columns of TILE_COLS. The next tile is on its way while a block works on one. The barrier of a turn says that a
  * tile is there, that the one before is no longer read, and which run is the next. */
-template <typename ISA, bool SR, bool ROWS>
-__global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS)
+/* KEPT: whether rowwise scale bytes go out once a run. */
+template <typename ISA, bool SR, bool ROWS, bool KEPT = ROWS &&by_multiplier<ISA, SR>>
+__global__ void __launch_bounds__(THREADS, SR ? 3 : MIN_BLOCKS)
     quantize_tile_kernel(struct direction_args row, struct direction_args col, const uint4 *x, struct tile_queue queue)
 {
     if constexpr (ISA::available) {
         __shared__ __align__(16) uint32_t tile[2 * TILE_WORDS];
-        __shared__ __align__(8) uint8_t kept[ROWS ? TILE_ROWS * KEPT_PITCH : 8];
+        __shared__ __align__(8) uint8_t kept[KEPT ? TILE_ROWS * KEPT_PITCH : 8];
         __shared__ struct element_scales es[2]; /* transposed, rowwise */
         __shared__ struct tile_run runs[2];
         struct chain_globals gc = chain_globals_of(&col.chain, col.out.amax[0], 2688.0f), gr = gc;
@@ -275,12 +262,15 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS)
             runs[0] = tile_answer(queue, asked);
         do {
             uint32_t hx = run.x + done, hy = run.y; /* this tile */
+            uint32_t at_row = (hy * TILE_ROWS + r) * row_blocks + hx * (TILE_COLS / 16) + b;
             struct tile_run next = { hx + 1, hy, run.length };
             struct part p = { tile + turn * TILE_WORDS + tile_word(r, 8 * b),
-                              tile + turn * TILE_WORDS + tile_word(16 * g, pair), /* groups in neighbouring lanes: whole sectors of codes */
-                              (hy * TILE_ROWS + r) * row_blocks + hx * (TILE_COLS / 16) + b,
+                              tile + turn * TILE_WORDS +
+                                  tile_word(16 * g, pair), /* groups in neighbouring lanes: whole sectors of codes */
+                              at_row,
                               (hx * TILE_COLS + 2 * pair) * col_blocks + hy * GROUPS + g,
-                              kept + r * KEPT_PITCH + done * (TILE_COLS / 16) + b,
+                              KEPT ? kept + r * KEPT_PITCH + done * (TILE_COLS / 16) + b : row.out.scales + at_row,
+                              KEPT ? NEXT_ROW * KEPT_PITCH : NEXT_ROW * row_blocks,
                               hy * TILE_ROWS + r,
                               hx * (TILE_COLS / 16) + b,
                               hx * TILE_COLS + 2 * pair,
@@ -296,7 +286,7 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS)
                 tile_fetch(to + (turn ? 0 : TILE_WORDS), x, from + next.y * TILE_ROWS * line + next.x * (TILE_COLS / 8), line);
             if (first && threadIdx.x == 0 && runs[slot].length)
                 asked = tile_ask(queue);
-            if (ROWS && first && before.length) {
+            if (KEPT && first && before.length) {
                 write_kept(row, kept, before);
                 __syncthreads();
             }
@@ -317,7 +307,7 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS)
                 slot ^= 1;
             }
         } while (more);
-        if (ROWS) {
+        if (KEPT) {
             __syncthreads();
             write_kept(row, kept, before);
         }
@@ -330,7 +320,7 @@ template <typename ISA, bool SR> static void launch_rows(const struct direction_
 {
     unsigned threads = d.blocks >= ROW_THREADS ? ROW_THREADS : (unsigned)(d.blocks + 31) / 32 * 32;
     unsigned gx = ((unsigned)d.blocks + threads - 1) / threads,
-             gy = (unsigned)(d.lines < ROW_BLOCKS / gx + 1 ? d.lines : ROW_BLOCKS / gx + 1);
+             gy = (unsigned)(d.lines < 132 * 16 / gx + 1 ? d.lines : 132 * 16 / gx + 1);
 
     quantize_rows_kernel<ISA, SR><<<dim3(gx, gy), threads, 0, stream>>>(d, (const uint4 *)x);
 }
@@ -339,8 +329,9 @@ template <typename ISA, bool SR, bool ROWS>
 static void launch_tiles(const struct direction_args &row, const struct direction_args &col, const void *x, cudaStream_t stream)
 {
     unsigned blocks;
-    struct tile_queue queue = tile_queue_make((uint32_t)(col.lines / TILE_COLS), (uint32_t)(col.packed / TILE_ROWS), ROWS ? RUN : 1,
-                                              ROWS ? SHORT : 1, true, quantize_tile_kernel<ISA, SR, ROWS>, THREADS, &blocks);
+    struct tile_queue queue =
+        tile_queue_make((uint32_t)(col.lines / TILE_COLS), (uint32_t)(col.packed / TILE_ROWS),
+                        ROWS && by_multiplier<ISA, SR> ? RUN : 1, true, quantize_tile_kernel<ISA, SR, ROWS>, THREADS, &blocks);
 
     quantize_tile_kernel<ISA, SR, ROWS><<<blocks, THREADS, 0, stream>>>(row, col, (const uint4 *)x, queue);
 }
@@ -371,7 +362,7 @@ int quantize_fast(enum fp4k_isa isa, const struct fp4_quantize_params *p, const 
         p->cols % 16 || (row && !only_outputs(row->out)) || (col && !only_outputs(col->out)) || p->rows >= 1u << 24 ||
         p->cols >= 1u << 24 || (uint64_t)p->rows * p->cols >= 1ull << 35)
         return -1;
-    if (col && (p->rows % TILE_ROWS || p->cols % TILE_COLS))
+    if (col && (p->rows % TILE_ROWS || p->cols % TILE_COLS || (row && (uintptr_t)row->out.scales % 4)))
         return -1;
     if (p->stochastic && (any->stream != FP4_STREAM_TUNED || (isa != FP4K_SM100 && p->rs.rule != FP4_RS_TRUNC)))
         return -1;

@@ -11,14 +11,11 @@
 #include "rht_tile.cuh"
 #include "tile_queue.cuh"
 
-#ifndef FP4_RHT_VARIANT
-#define FP4_RHT_VARIANT 0
-#endif
-#define TOKENS (FP4_RHT_VARIANT < 2 ? 128 : 64)
-#define FEATURES (FP4_RHT_VARIANT == 3 ? 128 : 64)
+#define TOKENS 128
+#define FEATURES 64
 #define ACROSS (FEATURES / 16) /* warps */
 #define THREADS (TOKENS / 64 * ACROSS * 32)
-#define MIN_BLOCKS (FP4_RHT_VARIANT == 1 ? 3 : 1024 / THREADS)
+#define MIN_BLOCKS 3
 #define PITCH (FEATURES + 8) /* bf16 a token row: rows start in different banks */
 #define TILE (TOKENS * PITCH)
 /* Scale bytes of a run of RUN tiles, until they are written: bytes a feature, features in different banks. */
@@ -108,12 +105,14 @@ __device__ __forceinline__ void write_kept(const struct direction_args &d, const
 
 /* The next tile is on its way while a block works on one. The block's barrier of a turn says that a tile is there, that the one before is no
  * longer used, and which run is the next. */
-template <typename ISA, bool SR, bool KEEP_NAN>
-__global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(struct rht_args a, uint32_t k_col, struct tile_queue queue)
+/* KEPT: whether scale bytes go out once a run. */
+template <typename ISA, bool SR, bool KEEP_NAN, bool KEPT = by_multiplier<ISA, SR>>
+__global__ void __launch_bounds__(THREADS, SR ? 3 : MIN_BLOCKS)
+    rht_tile_kernel(struct rht_args a, uint32_t k_col, struct tile_queue queue)
 {
     if constexpr (ISA::available) {
         __shared__ __align__(16) uint16_t buffer[2 * TILE];
-        __shared__ __align__(8) uint8_t kept[FEATURES * KEPT_PITCH];
+        __shared__ __align__(8) uint8_t kept[KEPT ? FEATURES * KEPT_PITCH : 8];
         __shared__ struct element_scales es;
         __shared__ struct tile_run runs[2];
         const struct direction_args &d = a.d;
@@ -142,7 +141,8 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(
             struct tile_run next = { hx, hy + 1, run.length };
             uint16_t *tile = buffer + turn * TILE;
             uint32_t at = (hx * FEATURES + first_f) * blocks + hy * (TOKENS / 16) + first_g;
-            uint8_t *scale = kept + first_f * KEPT_PITCH + done * (TOKENS / 16) + first_g;
+            uint8_t *scale = KEPT ? kept + first_f * KEPT_PITCH + done * (TOKENS / 16) + first_g : d.out.scales + at;
+            uint32_t scale_step = 8 * (KEPT ? KEPT_PITCH : blocks); /* to the second block's */
             uint2 sums[4][2];
             bool good = false, first = done == 0;
 
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(
                 tile_fetch(to + (turn ? 0 : TILE), x, from + next.y * TOKENS * line + next.x * (FEATURES / 8), line);
             if (first && threadIdx.x == 0 && runs[slot].length)
                 asked = tile_ask(queue);
-            if (first && before.length) {
+            if (KEPT && first && before.length) {
                 write_kept(d, kept, before);
                 __syncthreads();
             }
@@ -178,17 +178,18 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(
             __syncwarp();
             tile += corner + sums_row(f, g) * PITCH;
             if constexpr (by_multiplier<ISA, SR>)
-                good = ties ? encode_sums_fast<true>(d, gl, es, tile, at, scale) : encode_sums_fast<false>(d, gl, es, tile, at, scale);
+                good =
+                    ties ? encode_sums_fast<true>(d, gl, es, tile, at, scale) : encode_sums_fast<false>(d, gl, es, tile, at, scale);
             if (!good) {
-#pragma unroll(by_multiplier<ISA, SR> ? 1 : 2)
+#pragma unroll(by_multiplier <ISA, SR> ? 1 : 2)
                 for (uint32_t i = 0; i < 2; i++) {
                     struct block16 v = sums_block<false>(tile, i);
                     uint32_t place = at + 8 * i * blocks, words[4] = { 0, 0, 0, 0 };
 
                     if (SR)
                         rht_words(d, hx * FEATURES + first_f + 8 * i, hy * (TOKENS / 16) + first_g, k_col, words);
-                    ((uint2 *)d.out.codes)[place] = encode16<ISA, SR, KEEP_NAN>(v.x, gl, es, v.max, FP4_RS_TRUNC, (int)d.rs.map,
-                                                                                words, scale + 8 * i * KEPT_PITCH);
+                    ((uint2 *)d.out.codes)[place] =
+                        encode16<ISA, SR, KEEP_NAN>(v.x, gl, es, v.max, FP4_RS_TRUNC, (int)d.rs.map, words, scale + i * scale_step);
                 }
             }
             if (first && threadIdx.x == 0 && runs[slot].length)
@@ -201,8 +202,10 @@ __global__ void __launch_bounds__(THREADS, SR ? 1 : MIN_BLOCKS) rht_tile_kernel(
                 slot ^= 1;
             }
         } while (more);
-        __syncthreads();
-        write_kept(d, kept, before);
+        if (KEPT) {
+            __syncthreads();
+            write_kept(d, kept, before);
+        }
     }
 }
 
@@ -210,8 +213,9 @@ template <typename ISA, bool SR, bool KEEP_NAN>
 static void launch_tiles(const struct rht_args &a, uint32_t k_col, cudaStream_t stream)
 {
     unsigned blocks;
-    struct tile_queue queue = tile_queue_make((uint32_t)(a.cols / FEATURES), (uint32_t)(a.rows / TOKENS), RUN, 1, false,
-                                              rht_tile_kernel<ISA, SR, KEEP_NAN>, THREADS, &blocks);
+    struct tile_queue queue =
+        tile_queue_make((uint32_t)(a.cols / FEATURES), (uint32_t)(a.rows / TOKENS), by_multiplier<ISA, SR> ? RUN : 1, false,
+                        rht_tile_kernel<ISA, SR, KEEP_NAN>, THREADS, &blocks);
 
     rht_tile_kernel<ISA, SR, KEEP_NAN><<<blocks, THREADS, 0, stream>>>(a, k_col, queue);
 }
@@ -232,8 +236,8 @@ int rht_fast(enum fp4k_isa isa, const struct fp4_rht_params *p, const struct rht
     uint32_t k_tile, k_col;
 
     if (!a->trip || a->sum != FP4_SUM_TC || ch->element != ELEMENT_IEEE || ch->drop_minus_zero || ch->nan_code_zero ||
-        a->transformed || !only_outputs(a->d.out) || a->rows % TOKENS || a->cols % FEATURES || (uintptr_t)a->x % 16 ||
-        a->rows >= 1u << 24 || a->cols >= 1u << 24 || (uint64_t)a->rows * a->cols >= 1ull << 35)
+        a->transformed || (uintptr_t)a->d.out.scales % 8 || !only_outputs(a->d.out) || a->rows % TOKENS || a->cols % FEATURES ||
+        (uintptr_t)a->x % 16 || a->rows >= 1u << 24 || a->cols >= 1u << 24 || (uint64_t)a->rows * a->cols >= 1ull << 35)
         return -1;
     if (p->stochastic && (!ch->keep_nan || (isa != FP4K_SM100 && p->rs.rule != FP4_RS_TRUNC) ||
                           (a->d.stream != FP4_STREAM_RHT_COL && a->d.stream != FP4_STREAM_RHT_ROWCOL)))

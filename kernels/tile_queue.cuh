@@ -14,10 +14,9 @@
 #define TILE_COUNTERS 4096
 static __device__ uint32_t tile_counters[TILE_COUNTERS];
 
-/* The matrix in two parts: long runs, and behind them, so that all blocks end together, short ones. */
 struct tile_queue {
-    uint32_t across, down, split; /* tiles of the matrix; rows (along_x) or columns of them in long runs */
-    uint32_t longest, shortest, long_runs, runs, counter;
+    uint32_t across, down; /* tiles of the matrix */
+    uint32_t longest, runs, counter;
     bool along_x; /* runs go from column to column, else from row to row */
 };
 
@@ -29,17 +28,14 @@ struct tile_run {
 __device__ __forceinline__ struct tile_run tile_run_of(const struct tile_queue &q, uint32_t n)
 {
     struct tile_run r = { 0, 0, 0 };
-    bool is_long = n < q.long_runs;
-    uint32_t most = is_long ? q.longest : q.shortest, before = is_long ? 0 : q.split, wide, left;
+    uint32_t beside = q.along_x ? (q.across + q.longest - 1) / q.longest : q.across, left;
 
     if (n >= q.runs)
         return r;
-    wide = q.along_x ? (q.across + most - 1) / most : is_long ? q.split : q.across - q.split; /* runs side by side */
-    n -= is_long ? 0 : q.long_runs;
-    r.x = n % wide * (q.along_x ? most : 1) + (q.along_x ? 0 : before);
-    r.y = n / wide * (q.along_x ? 1 : most) + (q.along_x ? before : 0);
+    r.x = n % beside * (q.along_x ? q.longest : 1);
+    r.y = n / beside * (q.along_x ? 1 : q.longest);
     left = q.along_x ? q.across - r.x : q.down - r.y;
-    r.length = left < most ? left : most;
+    r.length = left < q.longest ? left : q.longest;
     return r;
 }
 
@@ -56,28 +52,27 @@ __device__ __forceinline__ struct tile_run tile_answer(const struct tile_queue &
     return tile_run_of(q, answer + gridDim.x);
 }
 
-/* A queue for a kernel, and how many blocks to start: as many as the device holds at once, or one a run. Half a long run a block is left to the
- * short ones. */
+/* A queue for a kernel, and how many blocks to start: as many as the device holds at once, or one a run. longest, a power of two, is the
+ * longest run that makes sense; it is halved until the blocks, if all take equally long, are busy four fifths of the time. */
 template <typename F>
-static struct tile_queue tile_queue_make(uint32_t across, uint32_t down, uint32_t longest, uint32_t shortest, bool along_x, F kernel,
-                                         int threads, unsigned *blocks)
+static struct tile_queue tile_queue_make(uint32_t across, uint32_t down, uint32_t longest, bool along_x, F kernel, int threads,
+                                         unsigned *blocks)
 {
     static unsigned launches;
     int device = 0, sms = 1, each = 1;
-    uint32_t length = along_x ? across : down, lines = along_x ? down : across; /* of the matrix, in the direction of a run and across it */
-    struct tile_queue q = { across, down, 0, longest, shortest, 0, 0, 0, along_x };
-    uint64_t tiles = (uint64_t)across * down, last;
+    struct tile_queue q = {
+        across, down, longest, 0, __atomic_fetch_add(&launches, 1u, __ATOMIC_RELAXED) % TILE_COUNTERS, along_x
+    };
 
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0);
     *blocks = (unsigned)(sms * each);
-    last = (uint64_t)*blocks * longest / 2;
-    if (longest > shortest && tiles > last)
-        q.split = (uint32_t)((tiles - last) / length);
-    q.long_runs = q.split * ((length + longest - 1) / longest);
-    q.runs = q.long_runs + (lines - q.split) * ((length + shortest - 1) / shortest);
-    q.counter = __atomic_fetch_add(&launches, 1u, __ATOMIC_RELAXED) % TILE_COUNTERS;
+    for (;; q.longest /= 2) {
+        q.runs = along_x ? (across + q.longest - 1) / q.longest * down : across * ((down + q.longest - 1) / q.longest);
+        if (q.longest == 1 || (uint64_t)q.runs * 5 >= ((uint64_t)q.runs + *blocks - 1) / *blocks * *blocks * 4)
+            break;
+    }
     if (*blocks > q.runs)
         *blocks = q.runs;
     return q;

@@ -46,7 +46,8 @@ __device__ __forceinline__ float isa_bf16_multiplier(float e)
 {
     uint32_t bits = __float_as_uint(e), one = (bits & 0x007FFFFFu) | 0x3F800000u;
     float s = __uint_as_float(one), r = __frcp_rn(s);
-    const float x[4] = { isa_bf16_meeting(1.0f, r), isa_bf16_meeting(1.25f, r), isa_bf16_meeting(1.5f, r), isa_bf16_meeting(1.75f, r) };
+    const float x[4] = { isa_bf16_meeting(1.0f, r), isa_bf16_meeting(1.25f, r), isa_bf16_meeting(1.5f, r),
+                         isa_bf16_meeting(1.75f, r) };
     const bool near[4] = { isa_bf16_near(fp4a_mul(x[0], s), 1.0f), isa_bf16_near(fp4a_mul(x[1], s), 1.25f),
                            isa_bf16_near(fp4a_mul(x[2], s), 1.5f), isa_bf16_near(fp4a_mul(x[3], s), 1.75f) };
 
@@ -58,7 +59,8 @@ __device__ __forceinline__ float isa_bf16_multiplier(float e)
             return fp4a_mul(__uint_as_float(bits - less), 0x1p-14f);
     /* what is met goes just below; the last bit of the index lifts it again, so all of it is to be a tie or its neighbour on the wanted side */
     if ((near[0] || near[1]) && (near[2] || near[3]) && !(near[0] && fp4a_mul(x[0], s) > 1.0f) &&
-        !(near[1] && fp4a_mul(x[1], s) > 1.25f) && !(near[2] && fp4a_mul(x[2], s) < 1.5f) && !(near[3] && fp4a_mul(x[3], s) < 1.75f))
+        !(near[1] && fp4a_mul(x[1], s) > 1.25f) && !(near[2] && fp4a_mul(x[2], s) < 1.5f) &&
+        !(near[3] && fp4a_mul(x[3], s) < 1.75f))
         return -fp4a_mul(__uint_as_float(bits - 4), 0x1p-14f);
     return __uint_as_float(0x7F800000u);
 }

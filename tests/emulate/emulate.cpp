@@ -6,7 +6,8 @@
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
-namespace {
+namespace
+{
 
 constexpr size_t STACK = 256 * 1024;
 

@@ -34,6 +34,7 @@ BUDGETS = {
     ("rn", "sm100"): {"": 2},
     ("rn8", "sm120"): {"": 12, "sm_100a": 8, "sm_103a": 8},
     ("rn8", "sm100"): {"": 8},
+    ("rn8", "soft"): {"": 20},
     ("native", "sm100"): {"": 3},  # the third one clears the upper half, which a 16-bit store would not need
     ("b300", "soft"): {"": 19, "sm_80": 21, "sm_100a": 17, "sm_103a": 17},
     ("straight", "soft"): {"": 18, "sm_80": 20, "sm_100a": 16, "sm_103a": 16},

@@ -32,7 +32,7 @@
             float4 v = x[0], w = x[1];                                                             \
             float eight[8] = { v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w };                           \
                                                                                                    \
-            *codes = isa_##layer::mul_cvt_rn_e2m1x8(eight, *e);                              \
+            *codes = isa_##layer::mul_cvt_rn_e2m1x8(eight, *e);                                    \
         }                                                                                          \
     }
 
