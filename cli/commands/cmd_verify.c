@@ -170,6 +170,8 @@ static int verify_pair(struct verify *v, struct dump_file *f, const char *golden
         status = verify_missing(run, f, err);
     if (status == 0)
         status = diff_run_end(run, err);
+    else
+        diff_run_drop(run);
     if (status == 0) {
         v->exit_status = worse_status(v->exit_status, diff_exit_status(&run->summary));
         if (run->summary.total == 0)

@@ -18,6 +18,7 @@
 #ifndef FP4_DIFF_H
 #define FP4_DIFF_H
 
+#include "diagnose.h"
 #include "dump.h"
 
 enum verdict {
@@ -49,6 +50,7 @@ struct diff_policy {
     bool signed_zero_equal;
     /* --nan=equal: NaNs of any sign and payload count as equal (E4M3 7F/FF, floats) */
     bool nan_equal;
+    bool no_diagnosis; /* causes are not looked for */
     size_t max_places; /* places kept of a tensor */
     size_t max_cases;  /* differing cases printed in full */
 };
@@ -216,6 +218,7 @@ struct diff_summary {
     char first_only_a[CASE_NAME_MAX], first_only_b[CASE_NAME_MAX];
     struct diff_op_count ops[DIFF_OPS_MAX]; /* in order of appearance; the last one takes what does not fit */
     size_t op_count;
+    const struct diagnosis *diagnosis; /* during the sink's end(), when something differed; else NULL */
 };
 /* Cases whose bytes were compared: equal, within tolerance, or differing on both sides. */
 size_t diff_compared(const struct diff_summary *s);
@@ -247,6 +250,7 @@ struct diff_run {
     const struct diff_sink *sink;
     struct diff_summary summary;
     size_t detailed;
+    struct diagnoser *diagnoser; /* of differences; NULL when the policy wants none */
 };
 /* Cases must come in a fixed order, from one thread. */
 int diff_run_begin(struct diff_run *run, const struct diff_heading *h, const struct diff_policy *policy,
@@ -254,7 +258,10 @@ int diff_run_begin(struct diff_run *run, const struct diff_heading *h, const str
 int diff_run_case(struct diff_run *run, const struct diff_side *a, const struct diff_side *b, struct fp4_error *err);
 /* A case that only one side has: 'a' or 'b'. */
 int diff_run_missing(struct diff_run *run, const char *name, char side, struct fp4_error *err);
+/* Finds the causes, hands the sums to the sink and releases the run. */
 int diff_run_end(struct diff_run *run, struct fp4_error *err);
+/* Releases a run that is given up before its end. */
+void diff_run_drop(struct diff_run *run);
 
 /* ---- two dumps --------------------------------------------------------------------------------------------------------------- */
 
