@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define KEPT_DIFFERING 40 /* of each op and side */
-#define KEPT_EQUAL 12
+#define KEPT_EQUAL 32
 #define KEPT_BYTES ((size_t)256 << 20)
 
 struct diagnoser {
@@ -93,6 +93,27 @@ void diagnoser_add(struct diagnoser *g, char side, const struct dump_case *recor
 
 /* ---- concluding ---------------------------------------------------------------------------------------------------------------------- */
 
+static bool among(const struct diagnosis_finding *f, const struct deviation *row)
+{
+    for (size_t i = 0; i < f->same_count; i++)
+        if (f->same[i] == row)
+            return true;
+    return false;
+}
+
+/* What one op cannot tell apart another one may: where f would be explained as well by what explains g, and not the other way round, it is
+ * called that. */
+static void rename_by(struct diagnosis_finding *f, const struct diagnosis_finding *g)
+{
+    if (f == g || f->side != g->side || f->depth != 1 || g->depth != 1 || f->stack[0] == g->stack[0] || !among(f, g->stack[0]) ||
+        among(g, f->stack[0]))
+        return;
+    for (size_t i = 0; i < f->same_count; i++)
+        if (f->same[i] == g->stack[0])
+            f->same[i] = f->stack[0];
+    f->stack[0] = g->stack[0];
+}
+
 /* The same cause in another op of the same side. */
 static bool merge(struct diagnosis *out, const struct diagnosis_finding *f)
 {
@@ -114,26 +135,33 @@ static bool merge(struct diagnosis *out, const struct diagnosis_finding *f)
         x->ops |= f->ops;
         if (strcmp(x->model, f->model) != 0)
             x->model[0] = '\0';
-        /* what explains one op as well must explain the other too */
+        /* what explains one op as well must explain the other too, unless it cannot show there */
         for (size_t k = 0; k < x->same_count;) {
-            bool both = false;
-
-            for (size_t j = 0; j < f->same_count; j++)
-                both |= f->same[j] == x->same[k];
-            if (both)
+            if (among(f, x->same[k]))
                 k++;
             else
                 x->same[k] = x->same[--x->same_count];
         }
+        for (size_t k = 0; k < f->place_count && x->place_count < DIAGNOSIS_PLACES; k++)
+            x->places[x->place_count++] = f->places[k];
         return true;
     }
     return false;
 }
 
-static void put(struct diagnosis *out, const struct diagnosis_finding *f)
+struct raw { /* findings op by op, before they are brought together */
+    struct diagnosis_finding items[2 * DIAGNOSIS_FINDINGS];
+    size_t count;
+};
+
+static void bring_together(struct raw *raw, struct diagnosis *out)
 {
-    if (!merge(out, f) && out->count < DIAGNOSIS_FINDINGS)
-        out->findings[out->count++] = *f;
+    for (size_t i = 0; i < raw->count; i++)
+        for (size_t k = 0; k < raw->count; k++)
+            rename_by(&raw->items[i], &raw->items[k]);
+    for (size_t i = 0; i < raw->count; i++)
+        if (!merge(out, &raw->items[i]) && out->count < DIAGNOSIS_FINDINGS)
+            out->findings[out->count++] = raw->items[i];
 }
 
 /* The most certain first: causes before the unknown, then by the number of cases. */
@@ -148,7 +176,8 @@ static int by_weight(const void *a, const void *b)
     return x->side - y->side;
 }
 
-static int conclude_op(struct diagnoser *g, char side, enum fp4_op op, struct diagnosis *out, struct fp4_error *err)
+static int conclude_op(struct diagnoser *g, char side, enum fp4_op op, struct raw *raw, struct diagnosis *out,
+                       struct fp4_error *err)
 {
     struct evidence **cases = malloc((g->count + 1) * sizeof *cases);
     struct diagnosis_finding f;
@@ -168,7 +197,8 @@ static int conclude_op(struct diagnoser *g, char side, enum fp4_op op, struct di
     out->considered += differing;
     while (search_next(cases, differing, equal - differing, &f)) {
         f.side = side;
-        put(out, &f);
+        if (raw->count < sizeof raw->items / sizeof raw->items[0])
+            raw->items[raw->count++] = f;
     }
     for (size_t i = 0; i < g->count; i++)
         if (g->items[i].side == side && g->items[i].c.op == op)
@@ -179,11 +209,18 @@ static int conclude_op(struct diagnoser *g, char side, enum fp4_op op, struct di
 
 int diagnoser_conclude(struct diagnoser *g, struct diagnosis *out, struct fp4_error *err)
 {
+    struct raw *raw = calloc(1, sizeof *raw);
+    int status = 0;
+
     *out = (struct diagnosis){ .differing = g->differing };
+    if (!raw)
+        return fp4_fail(err, FP4_EIO, "out of memory for a diagnosis");
     for (const char *side = "ab"; *side; side++)
         for (int op = 0; op < OP_COUNT; op++)
-            if (conclude_op(g, *side, (enum fp4_op)op, out, err))
-                return -1;
+            if (status == 0)
+                status = conclude_op(g, *side, (enum fp4_op)op, raw, out, err);
+    bring_together(raw, out);
     qsort(out->findings, out->count, sizeof out->findings[0], by_weight);
-    return 0;
+    free(raw);
+    return status;
 }

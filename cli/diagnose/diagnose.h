@@ -23,7 +23,7 @@
 #include "dump.h"
 
 #define DIAGNOSIS_STACK 3
-#define DIAGNOSIS_SAME 6
+#define DIAGNOSIS_SAME 12
 #define DIAGNOSIS_PLACES 3
 #define DIAGNOSIS_FINDINGS 12
 #define DIAGNOSIS_ELEMENTS_MAX ((size_t)1 << 18) /* of a case: larger ones are not replayed */

@@ -38,6 +38,7 @@ static const char *const probes[] = {
     "quantize/te/sr/1x16/f32/nan/17x34/s0",
     "quantize/te/sr/1x16/f32/fractions/32x64/s0",
     "quantize/te/sr/1x16/both/f32/heavy/32x64/s0",
+    "quantize/te/sr/1x16/bf16/midpoint/64x128/s0",
     "quantize/te-fast/rn/1x16/bf16/scale-ties/32x64/s0",
     "quantize/te-fast/rn/1x16/bf16/zeroblocks/32x64/s0",
     "quantize/te-ref/rn/1x16/bf16/naninf4/32x64/s0",
@@ -52,10 +53,14 @@ static const char *const probes[] = {
     "rht-quantize/te-fast/rn/bf16/naninf/32x64/s0",
     "rht-quantize/te-fast/rn/bf16/normal/32x64/s0",
     "rht-quantize/te-fast/rn/bf16/rht-kat/32x64/s0",
+    "rht-quantize/te-fast/rn/bf16/rht-aligned/32x64/s0",
     "rht-quantize/fp4sm120/rn/bf16/amaxnan/32x64/s0",
     "rht-quantize/te-ref/rn/bf16/normal/32x64/s0",
     "rht-quantize/te/rn/both/kernel-rowcol/bf16/subnormal/32x64/s0",
     "rht-quantize/te/rn/both/kernel-rowcol/bf16/amaxnan/32x64/s0",
+    "rht-quantize/te/rn/sum-seq/bf16/rht-kat/64x32/s0",
+    "rht-quantize/te/rn/trip-bf16/bf16/rht-cut/64x32/s0",
+    "rht-quantize/te/rn/both/kernel-unfused/bf16/heavy/32x64/s0",
     "rht-quantize/te/sr/bf16/normal/32x17/s0",
     "rht-quantize/te/sr/kernel-rowcol/bf16/normal/64x64/s0",
     "rht-quantize/te/sr/both/kernel-rowcol/bf16/normal/64x64/s0",
@@ -147,7 +152,12 @@ const char *mutant_set_case(const struct mutant_set *s, size_t i)
 
 bool mutant_is_one(const struct deviation *row)
 {
-    static const char *const usual[] = { "rule-trunc", "map-b300", "rounds-10", "sums-tensor-core" };
+    static const char *const usual[] = { "rule-trunc",
+                                         "map-b300",
+                                         "rounds-10",
+                                         "stream-ktile-512",
+                                         /* as 512 below 1024 tokens */ "stream-ktile-1024",
+                                         "stream-ktile-2048" };
 
     for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
         if (strcmp(row->name, usual[i]) == 0)
@@ -365,7 +375,7 @@ const char *const mutant_pairs[][MUTANT_STACK] = {
     { "amax-before-transform", "truncated" },
     { "factor-left-out", "nibbles-exchanged" },
     { "rounds-7", "map-straight" },
-    { "multipliers-exchanged", "always-down" },
+    { "multipliers-exchanged", "rounding-signed" },
     { "seed-bit-0", "rule-half-old" },
     { "scale-not-requantized", "bytes-exchanged" },
 };

@@ -42,13 +42,19 @@ static void reorder(float v[16])
         v[k] = from[sequency_row(k)];
 }
 
+/* A canonical NaN stays one. */
+static float cut_to_bf16(float v)
+{
+    return fp4a_from_bf16(fp4a_bits(v) >> 16);
+}
+
 static float trip(const struct replay *r, float v, bool due)
 {
     switch (slot_of(r, SLOT_TRIP)) {
     case TRIP_LEFT_OUT:
         return v;
     case TRIP_TRUNCATED:
-        return due && !fp4a_is_nan(v) ? fp4a_float(fp4a_bits(v) & 0xFFFF0000u) : v;
+        return due ? cut_to_bf16(v) : v;
     case TRIP_ADDED:
         return fp4a_round_bf16(v);
     case TRIP_F16:

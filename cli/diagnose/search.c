@@ -10,12 +10,14 @@
 #define SEARCH_ELEMENTS 32768 /* of a case that every hypothesis is tried on, where there are such */
 #define PAIR_ELEMENTS 8192    /* of the case on which pairs are tried */
 #define PAIR_SINGLES 96
-#define WORTH 0.5    /* of the differing units less the broken ones, to be named */
+#define WORTH 0.5 /* of the differing units less the broken ones, to be named */
+#define EPSILON 1e-9
 #define PENALTY 0.25 /* the most that a case can count against a hypothesis that another case may still owe its fault to */
 
 struct candidate {
     const struct deviation *row;
     double score;
+    double wide; /* over all cases, where several have one score */
     size_t equal_broken;
 };
 
@@ -71,45 +73,60 @@ static size_t equal_broken(struct evidence **equal, size_t n, const struct diale
 struct hunt {
     struct evidence **cases; /* to search on */
     size_t count;
+    struct evidence **wide; /* all that are not settled: for ties */
+    size_t wide_count;
     struct evidence **equal;
     size_t equal_count;
     enum fp4_op op;
     struct candidate *all; /* of the last step, in table order */
 };
 
+/* Among those that explain the chosen cases equally well: the one that explains most of all cases, leaves more of the equal ones alone,
+ * stands first in the table. A single one is spared the trouble. */
+static struct candidate break_ties(struct hunt *h, const struct dialect *base, double top)
+{
+    struct candidate best = { 0 };
+    double best_wide = 0;
+    size_t tied = 0;
+
+    for (size_t i = 0; i < fp4_deviation_count; i++)
+        tied += h->all[i].row && h->all[i].score >= top - EPSILON;
+    for (size_t i = 0; i < fp4_deviation_count; i++) {
+        struct candidate *c = &h->all[i];
+
+        if (!c->row || c->score < top - EPSILON)
+            continue;
+        struct dialect d = with(base, c->row);
+        c->wide = tied > 1 ? score_all(h->wide, h->wide_count, &d) : 0;
+        c->equal_broken = tied > 1 ? equal_broken(h->equal, h->equal_count, &d) : 0;
+        if (!best.row || c->wide > best_wide + EPSILON || (c->wide > best_wide - EPSILON && c->equal_broken < best.equal_broken)) {
+            best = *c;
+            best_wide = c->wide;
+        }
+    }
+    return best;
+}
+
 /* The best deviation on top of base; its row is NULL when there is none at all. */
 static struct candidate best_on(struct hunt *h, const struct dialect *base)
 {
-    struct candidate best = { NULL, -1e9, 0 };
+    struct candidate best = { .score = -1e9 };
 
     for (size_t i = 0; i < fp4_deviation_count; i++) {
         const struct deviation *row = &fp4_deviations[i];
         struct candidate *c = &h->all[i];
 
-        *c = (struct candidate){ NULL, -1e9, 0 };
+        *c = (struct candidate){ .score = -1e9 };
         if (!open_to(row, base, h->op))
             continue;
         struct dialect d = with(base, row);
-        *c = (struct candidate){ row, score_all(h->cases, h->count, &d), 0 };
+        *c = (struct candidate){ .row = row, .score = score_all(h->cases, h->count, &d) };
         if (c->score > best.score)
             best = *c;
     }
     if (!best.row)
         return best;
-    /* Among equals, the one that leaves the equal cases alone; then the earlier row. */
-    best.equal_broken = (size_t)-1;
-    double top = best.score;
-    for (size_t i = 0; i < fp4_deviation_count; i++) {
-        struct candidate *c = &h->all[i];
-
-        if (!c->row || c->score < top - 1e-9)
-            continue;
-        struct dialect d = with(base, c->row);
-        c->equal_broken = equal_broken(h->equal, h->equal_count, &d);
-        if (c->equal_broken < best.equal_broken)
-            best = *c;
-    }
-    return best;
+    return break_ties(h, base, best.score);
 }
 
 /* ---- pairs -------------------------------------------------------------------------------------------------------------------------- */
@@ -160,7 +177,7 @@ static bool best_pair(struct hunt *h, struct dialect *found, double *score)
             struct score s = evidence_score(small, &d);
             double g = grade(small, &s);
 
-            if (g > best + 1e-9) {
+            if (g > best + EPSILON) {
                 best = g;
                 *found = d;
                 any = true;
@@ -207,12 +224,31 @@ static double peel(struct hunt *h, struct dialect *d, double score)
     return score;
 }
 
+/* Where the chosen cases are explained and others only nearly, a second fault shows in those: it is looked for there. */
+static void peel_rest(struct hunt *h, struct dialect *d)
+{
+    struct evidence *nearly[SEARCH_CASES];
+    struct hunt rest = *h;
+
+    rest.cases = nearly;
+    rest.count = 0;
+    for (size_t i = 0; i < h->wide_count && rest.count < SEARCH_CASES; i++) {
+        struct score s = evidence_score(h->wide[i], d);
+
+        if (h->wide[i]->elements <= SEARCH_ELEMENTS && !whole(&s) && grade(h->wide[i], &s) >= WORTH)
+            nearly[rest.count++] = h->wide[i];
+    }
+    if (rest.count)
+        peel(&rest, d, score_all(rest.cases, rest.count, d));
+}
+
 static void note_same(const struct hunt *h, const struct candidate *best, struct diagnosis_finding *out)
 {
     for (size_t i = 0; i < fp4_deviation_count && out->same_count < DIAGNOSIS_SAME; i++) {
         const struct candidate *c = &h->all[i];
 
-        if (c->row && c->row != best->row && c->score >= best->score - 1e-9 && c->equal_broken == best->equal_broken)
+        if (c->row && c->row != best->row && c->score >= best->score - EPSILON && c->wide >= best->wide - EPSILON &&
+            c->equal_broken == best->equal_broken)
             out->same[out->same_count++] = c->row;
     }
 }
@@ -231,10 +267,11 @@ static double hunt_down(struct hunt *h, struct dialect *found, struct diagnosis_
     note_same(h, &first, out);
     *found = with(&right, first.row);
     score = peel(h, found, first.score);
-    if (score < (double)h->count * 0.999 && best_pair(h, &pair, &pair_score) && pair_score > score + 1e-9) {
+    if (score < (double)h->count * 0.999 && best_pair(h, &pair, &pair_score) && pair_score > score + EPSILON) {
         *found = pair;
         score = peel(h, found, pair_score);
     }
+    peel_rest(h, found);
     if (depth_of(found) > 1)
         out->same_count = 0;
     return score;
@@ -347,14 +384,10 @@ static int by_elements(const void *a, const void *b)
 
 /* Small cases are cheap, and several of different data tell more than one: half from the small end, half spread over the rest; one alone
  * where all are large. */
-static size_t choose(struct evidence **cases, size_t differing, struct evidence **chosen)
+static size_t choose(struct evidence **left, size_t n, struct evidence **chosen)
 {
-    struct evidence **left = malloc((differing + 1) * sizeof *left);
-    size_t n = 0, count = 0;
+    size_t count = 0;
 
-    for (size_t i = 0; left && i < differing; i++)
-        if (!cases[i]->settled)
-            left[n++] = cases[i];
     if (n)
         qsort(left, n, sizeof *left, by_elements);
     while (n > 1 && left[n - 1]->elements > SEARCH_ELEMENTS)
@@ -365,7 +398,6 @@ static size_t choose(struct evidence **cases, size_t differing, struct evidence 
 
         chosen[count++] = left[at];
     }
-    free(left);
     return count;
 }
 
@@ -376,16 +408,23 @@ bool search_next(struct evidence **cases, size_t differing, size_t equal, struct
     struct dialect found;
 
     *out = (struct diagnosis_finding){ 0 };
-    h.count = choose(cases, differing, chosen);
-    if (!h.count || !(h.all = malloc(fp4_deviation_count * sizeof *h.all)))
-        return false;
-    h.op = chosen[0]->c.op;
-    hunt_down(&h, &found, out);
-    settle(cases, differing, &h, &found, out);
-    if (!out->cases) {
+    h.wide = malloc((differing + 1) * sizeof *h.wide);
+    h.all = malloc(fp4_deviation_count * sizeof *h.all);
+    for (size_t i = 0; h.wide && i < differing; i++)
+        if (!cases[i]->settled)
+            h.wide[h.wide_count++] = cases[i];
+    bool any = h.wide_count && h.all;
+    if (any) {
+        h.count = choose(h.wide, h.wide_count, chosen);
+        h.op = chosen[0]->c.op;
+        hunt_down(&h, &found, out);
+        settle(cases, differing, &h, &found, out);
+    }
+    if (any && !out->cases) {
         *out = (struct diagnosis_finding){ 0 };
         give_up(cases, differing, &found, out);
     }
+    free(h.wide);
     free(h.all);
-    return true;
+    return any;
 }
