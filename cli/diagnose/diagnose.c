@@ -112,6 +112,7 @@ static void rename_by(struct diagnosis_finding *f, const struct diagnosis_findin
         if (f->same[i] == g->stack[0])
             f->same[i] = f->stack[0];
     f->stack[0] = g->stack[0];
+    memcpy(f->model, g->model, sizeof f->model);
 }
 
 /* The same cause in another op of the same side. */
@@ -135,7 +136,7 @@ static bool merge(struct diagnosis *out, const struct diagnosis_finding *f)
         x->ops |= f->ops;
         if (strcmp(x->model, f->model) != 0)
             x->model[0] = '\0';
-        /* what explains one op as well must explain the other too, unless it cannot show there */
+        /* what explains one op as well must explain the other too */
         for (size_t k = 0; k < x->same_count;) {
             if (among(f, x->same[k]))
                 k++;

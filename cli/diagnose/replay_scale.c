@@ -133,9 +133,9 @@ uint32_t replay_scale_byte(const struct replay *r, const struct fp4_chain *ch, c
     float d, a;
     uint32_t byte;
 
-    if (edge == SCALE_ZERO_ONE && block_amax == 0.0f)
-        block_amax = 1.0f;
     d = replay_unrounded_scale(r, ch, g, block_amax);
+    if (edge == SCALE_ZERO_ONE && block_amax == 0.0f)
+        d = g->enc; /* 1 in place of block_amax / 6 */
     a = fp4a_abs(d);
     byte = to_e4m3(slot_of(r, SLOT_SCALE_ROUND), d);
     switch (edge) {
