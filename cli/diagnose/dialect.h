@@ -10,7 +10,8 @@
  * put between any two of them. It shares rounding helpers with the reference (fp4arith.h) and nothing else.
  *
  * To add a deviation: a value here, its effect in the replay_*.c of its stage, a row in deviations.c (docs/numerics.md 11.3 names the
- * letters). test_diagnose.c checks that each row changes some case of the default suite; `fp4check selftest` that it is found again.
+ * letters). docs/extending.md has the steps; `fp4check selftest`
+ * runs each row as a wrong backend.
  */
 #ifndef FP4_DIALECT_H
 #define FP4_DIALECT_H

@@ -114,7 +114,7 @@ static bool outputs_differ(const struct case_diff *d)
 
 static void keep_evidence(struct diff_run *run, const struct diff_side *a, const struct diff_side *b, const struct case_diff *d)
 {
-    bool differs = d->verdict == VERDICT_DIFFERS || d->verdict == VERDICT_WITHIN;
+    bool differs = d->verdict == VERDICT_DIFFERS;
 
     if (!run->diagnoser || d->only[0] || !d->outputs || (d->verdict != VERDICT_EQUAL && !(differs && outputs_differ(d))))
         return;
@@ -167,7 +167,7 @@ int diff_run_end(struct diff_run *run, struct fp4_error *err)
     int status = 0;
 
     check_sums(&run->summary);
-    if (found && run->summary.verdicts[VERDICT_DIFFERS] + run->summary.verdicts[VERDICT_WITHIN])
+    if (found && run->summary.verdicts[VERDICT_DIFFERS])
         status = diagnoser_conclude(run->diagnoser, found, err);
     run->summary.diagnosis = found && found->count ? found : NULL;
     if (status == 0)
