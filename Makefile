@@ -182,6 +182,12 @@ $(BUILD)/tests/conformance: $(BUILD)/obj/tests/conformance/conformance.o $(BUILD
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
+$(BUILD)/tests/time_four: $(BUILD)/obj/tests/bench/time_four.o $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
+-include $(BUILD)/obj/tests/bench/time_four.d
+
 # The program with backends that are wrong on purpose: another registry.c, so that nothing of the library's is taken.
 FAULTY_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tests/faulty/*.c))) \
 	$(if $(NVCC),$(patsubst %.cu,$(BUILD)/obj/%.o,$(wildcard tests/faulty/*.cu)))
@@ -195,13 +201,18 @@ $(BUILD)/tests/fp4check-faulty: $(BUILD)/obj/cli/main.o $(FAULTY_OBJ) $(BUILD)/l
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
+$(BUILD)/tests/philox_device: $(BUILD)/obj/tests/gpu/philox_device.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
+
 $(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tests/fuzz/replay_main.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
 -include $(if $(NVCC),$(CUDA_OBJ:.o=.d)) $(FAULTY_OBJ:.o=.d) $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d) \
-	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c))
+	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c tests/gpu/*.c))
 
 # ---- the README's two commands --------------------------------------------------------------------------------------------------------
 
@@ -240,7 +251,7 @@ VECTORS ?= tests/conformance/vectors
 conformance: $(BUILD)/tests/conformance ## vectors made by others
 	$(Q)$(BUILD)/tests/conformance $(VECTORS)
 
-cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty ## end-to-end tests of the command line
+cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty $(if $(NVCC),$(BUILD)/tests/philox_device) ## end-to-end tests of the command line
 	$(Q)tests/cli/run-tests.sh $(BUILD)/fp4check
 
 fuzz-replay: $(BUILD)/tests/replay_dump
@@ -316,7 +327,7 @@ install: $(BUILD)/fp4check $(BUILD)/libfp4ref.a ## install program, library, man
 		$(DESTDIR)$(prefix)/share/bash-completion/completions $(DESTDIR)$(prefix)/share/zsh/site-functions
 	install -m 755 $(BUILD)/fp4check $(DESTDIR)$(prefix)/bin/fp4check
 	install -m 644 $(BUILD)/libfp4ref.a $(DESTDIR)$(prefix)/lib/libfp4ref.a
-	install -m 644 reference/fp4ref.h $(DESTDIR)$(prefix)/include/fp4ref.h
+	install -m 644 reference/fp4ref.h reference/fp4four.h reference/fp4gemm.h $(DESTDIR)$(prefix)/include
 	install -m 644 docs/fp4check.1 $(DESTDIR)$(prefix)/share/man/man1/fp4check.1
 	$(BUILD)/fp4check completion bash > $(DESTDIR)$(prefix)/share/bash-completion/completions/fp4check
 	$(BUILD)/fp4check completion zsh > $(DESTDIR)$(prefix)/share/zsh/site-functions/_fp4check

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
+#include "term.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,39 +24,13 @@ static int list_add(struct string_list *list, const char *item, struct fp4_error
     return 0;
 }
 
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t row[64], la = strlen(a), lb = strlen(b), i, j;
-
-    if (la > 60 || lb > 60)
-        return 99;
-    for (j = 0; j <= lb; j++)
-        row[j] = j;
-    for (i = 1; i <= la; i++) {
-        size_t diagonal = row[0];
-
-        row[0] = i;
-        for (j = 1; j <= lb; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[lb];
-}
-
 const char *closest_word(const char *word, const char *const *words)
 {
     const char *best = NULL;
     size_t best_distance = 3; /* further away it is no typing error */
 
     for (; *words; words++) {
-        size_t d = edit_distance(word, *words);
+        size_t d = word_distance(word, *words);
 
         if (d < best_distance) {
             best_distance = d;

@@ -13,7 +13,10 @@ enum chain_global {                  /* amax -> S_enc */
                     GLOBAL_TE,       /* TE 2.1: NaN gives FLT_MAX, 0 and Inf give 1 */
                     GLOBAL_TE_REF,   /* TE's Python reference: 0 gives FLT_MAX, Inf 1, NaN stays */
                     GLOBAL_KEEP_NAN, /* RHT 2.2 and torchao: NaN stays NaN, 0 and Inf give 1 */
-                    GLOBAL_ROWCOL    /* RHT 2.3: NaN and 0 give 1, Inf gives 0 */
+                    GLOBAL_ROWCOL,   /* RHT 2.3: NaN and 0 give 1, Inf gives 0 */
+                    GLOBAL_TOKEN,    /* FlashInfer, one amax a row: 0 gives 0, Inf 1, NaN FLT_MAX */
+                    GLOBAL_INVERTED, /* FlashInfer, one amax a tensor: (1 / amax) * numerator, at most FLT_MAX */
+                    GLOBAL_BARE      /* fouroversix: the division and nothing else */
 };
 
 enum chain_element {                 /* stored scale -> element scale */
@@ -44,8 +47,14 @@ FP4_FN float chain_global_scale(const struct fp4_chain *ch, float amax, float nu
 
     if (ch->global == GLOBAL_ROWCOL)
         return amax > 0 ? fp4a_min_keep(fp4a_div(numerator, amax), big) : 1.0f;
+    if (ch->global == GLOBAL_INVERTED)
+        return fp4a_min_drop(fp4a_mul(fp4a_div(1.0f, amax), numerator), big);
+    if (ch->global == GLOBAL_TOKEN && amax == 0.0f)
+        return 0.0f;
     s = fp4a_div(numerator, amax);
-    s = ch->global == GLOBAL_TE ? fp4a_min_drop(s, big) : fp4a_min_keep(s, big);
+    if (ch->global == GLOBAL_BARE)
+        return s;
+    s = ch->global == GLOBAL_TE || ch->global == GLOBAL_TOKEN ? fp4a_min_drop(s, big) : fp4a_min_keep(s, big);
     if (s == 0.0f || (amax == 0.0f && ch->global != GLOBAL_TE_REF))
         return 1.0f;
     if (amax == 0.0f)
@@ -144,6 +153,10 @@ static inline struct fp4_chain chain_quantize(enum fp4_recipe recipe, bool soft)
     } else if (recipe == FP4_RECIPE_TORCHAO) {
         ch.global = GLOBAL_KEEP_NAN;
         ch.keep_nan = true;
+    } else if (recipe == FP4_RECIPE_FLASHINFER) {
+        ch.global = GLOBAL_TOKEN;
+    } else if (recipe == FP4_RECIPE_FOUROVERSIX) {
+        ch.global = GLOBAL_BARE;
     }
     return ch;
 }

@@ -225,11 +225,13 @@ enum fp4_stream fp4_stream_te_dispatch(enum fp4_dtype input, size_t rows, size_t
 /* ---- quantize (TE 2, 3, 6) -------------------------------------------------------------------------------------------- */
 
 enum fp4_recipe {
-    FP4_RECIPE_TE,       /* Transformer Engine's kernels, exact */
-    FP4_RECIPE_TE_FAST,  /* the same with NVTE_USE_FAST_MATH: quantize (bf16, 1x16), rht-quantize */
-    FP4_RECIPE_TE_REF,   /* TE's Python reference: scaled -0 gives code 0, amax 0 gives FLT_MAX, NaN gives code 0 */
-    FP4_RECIPE_TORCHAO,  /* torchao's standard nearest quantizer: NaN stays in the block amax */
-    FP4_RECIPE_FP4SM120, /* rht-quantize: the public SM120 port (RHT 2.3) */
+    FP4_RECIPE_TE,          /* Transformer Engine's kernels, exact */
+    FP4_RECIPE_TE_FAST,     /* the same with NVTE_USE_FAST_MATH: quantize (bf16, 1x16), rht-quantize */
+    FP4_RECIPE_TE_REF,      /* TE's Python reference: scaled -0 gives code 0, amax 0 gives FLT_MAX, NaN gives code 0 */
+    FP4_RECIPE_TORCHAO,     /* torchao's standard nearest quantizer: NaN stays in the block amax */
+    FP4_RECIPE_FP4SM120,    /* rht-quantize: the public SM120 port (RHT 2.3) */
+    FP4_RECIPE_FLASHINFER,  /* four-over-six: FlashInfer's strict build */
+    FP4_RECIPE_FOUROVERSIX, /* four-over-six: the CUDA kernel of mit-han-lab/fouroversix */
     FP4_RECIPE_COUNT
 };
 
@@ -272,7 +274,8 @@ void fp4_amax(const void *x, enum fp4_dtype dtype, size_t rows, size_t cols, boo
 void fp4_amax_rows(const void *x, enum fp4_dtype dtype, size_t rows, size_t cols, bool keep_nan, float *out);
 void fp4_amax_cols(const void *x, enum fp4_dtype dtype, size_t rows, size_t cols, bool keep_nan, float *out);
 
-/* S_enc from an amax (TE 2.1 and its variants), for bound 448 or 256: numerator 6 * bound. */
+/* S_enc from an amax (TE 2.1 and its variants), for bound 448 or 256: numerator 6 * bound. FlashInfer's is that of one amax a row;
+ * fp4four.h has the other one. */
 float fp4_global_scale(enum fp4_recipe recipe, float amax, unsigned bound);
 
 /* ---- rht-quantize (RHT) ------------------------------------------------------------------------------------------------- */
@@ -361,4 +364,8 @@ void fp4_unswizzle(size_t rows, size_t scale_cols, const uint8_t *swizzled, uint
 #ifdef __cplusplus
 }
 #endif
+
+#include "fp4four.h" /* four-over-six */
+#include "fp4gemm.h" /* products of quantized operands, the linear layer */
+
 #endif

@@ -6,7 +6,7 @@ float fp4_global_scale(enum fp4_recipe recipe, float amax, unsigned bound)
 {
     struct fp4_chain ch = chain_quantize(recipe, false);
 
-    return chain_global_scale(&ch, amax, 6.0f * (float)bound);
+    return fp4a_canonical(chain_global_scale(&ch, amax, 6.0f * (float)bound));
 }
 
 /* ---- amax ------------------------------------------------------------------------------------------------------------------------ */
@@ -145,7 +145,7 @@ static int check(const struct fp4_quantize_params *p, const struct fp4_quantized
         return fp4_fail(err, FP4_EUSAGE, "neither a rowwise nor a transposed output is asked for");
     if (p->input != FP4_F32 && p->input != FP4_F16 && p->input != FP4_BF16)
         return fp4_fail(err, FP4_EUSAGE, "quantize reads f32, f16 or bf16, not %s", fp4_dtype_name(p->input));
-    if ((unsigned)p->recipe >= FP4_RECIPE_COUNT || p->recipe == FP4_RECIPE_FP4SM120)
+    if ((unsigned)p->recipe >= FP4_RECIPE_FP4SM120) /* and those behind it belong to other ops */
         return fp4_fail(err, FP4_ESUPPORT, "the recipe has no quantize");
     /* Only the tuned kernel has fast math; where TE dispatches to another one the attribute is ignored (TE 10.13). */
     if (p->recipe == FP4_RECIPE_TE_FAST && (p->input != FP4_BF16 || p->block_16x16 || p->rows % 32 || p->cols % 32 || !row))

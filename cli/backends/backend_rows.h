@@ -11,6 +11,11 @@ extern const struct backend_row backend_soft, backend_sm120, backend_sm100; /* c
 void quantize_params_of(const struct fp4_case *c, struct fp4_quantize_params *p);
 void rht_params_of(const struct fp4_case *c, struct fp4_rht_params *p);
 void dequantize_params_of(const struct fp4_case *c, struct fp4_dequantize_params *p);
+/* The two numbers of the input "rng-state"; zeros when the case has none. */
+void rng_state_of(struct case_tensors *t, uint64_t *seed, uint64_t *offset);
+/* The tensors of one direction (suffix "" or ".t"), wherever they lie; buffer gives NULL for one that the case does not have. */
+struct fp4_quantized quantized_of(void *(*buffer)(void *from, const char *name, const char *suffix), void *from,
+                                  const char *suffix);
 
 /* The approximate-reciprocal table measured on an H200: 2^23 signed bytes, unpacked at first use; NULL and a message when it cannot be.
  * Origin: rcp.approx.ftz.f32 minus the IEEE reciprocal, in ulps, for each significand; docs/numerics.md 7. */

@@ -53,3 +53,31 @@ void dequantize_params_of(const struct fp4_case *c, struct fp4_dequantize_params
     p->swizzled = c->knob[KNOB_LAYOUT] == 1;
     p->output = c->dtype;
 }
+
+void rng_state_of(struct case_tensors *t, uint64_t *seed, uint64_t *offset)
+{
+    const struct tensor *state = tensor_find(t, "rng-state");
+    uint64_t v[2] = { 0, 0 };
+
+    if (state)
+        memcpy(v, state->data, sizeof v);
+    *seed = v[0];
+    *offset = v[1];
+}
+
+struct fp4_quantized quantized_of(void *(*buffer)(void *from, const char *name, const char *suffix), void *from, const char *suffix)
+{
+    struct fp4_quantized q;
+
+    q.codes = buffer(from, "codes", suffix);
+    q.scales = buffer(from, "block-scale", suffix);
+    q.amax = buffer(from, "amax", suffix);
+    q.global_scale = buffer(from, "global-scale", suffix);
+    q.block_amax = buffer(from, "block-amax", suffix);
+    q.scaled = buffer(from, "scaled", suffix);
+    q.rbits = buffer(from, "random", suffix);
+    q.dequantized = buffer(from, "dequantized", suffix);
+    q.given_amax = buffer(from, "given-amax", suffix);
+    q.given_rbits = buffer(from, "rbits", suffix);
+    return q;
+}

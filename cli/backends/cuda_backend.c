@@ -27,32 +27,14 @@ void *cuda_buffer(const struct cuda_case *b, const char *name, const char *suffi
 
 /* ---- ops ----------------------------------------------------------------------------------------------------------------------------------- */
 
-static struct fp4_quantized direction_of(const struct cuda_case *b, const char *suffix)
+static void *device_buffer(void *b, const char *name, const char *suffix)
 {
-    struct fp4_quantized q;
-
-    q.codes = cuda_buffer(b, "codes", suffix);
-    q.scales = cuda_buffer(b, "block-scale", suffix);
-    q.amax = cuda_buffer(b, "amax", suffix);
-    q.global_scale = cuda_buffer(b, "global-scale", suffix);
-    q.block_amax = cuda_buffer(b, "block-amax", suffix);
-    q.scaled = cuda_buffer(b, "scaled", suffix);
-    q.rbits = cuda_buffer(b, "random", suffix);
-    q.dequantized = cuda_buffer(b, "dequantized", suffix);
-    q.given_amax = cuda_buffer(b, "given-amax", suffix);
-    q.given_rbits = cuda_buffer(b, "rbits", suffix);
-    return q;
+    return cuda_buffer(b, name, suffix);
 }
 
-static void rng_state(struct case_tensors *t, uint64_t *seed, uint64_t *offset)
+static struct fp4_quantized direction_of(const struct cuda_case *b, const char *suffix)
 {
-    const struct tensor *state = tensor_find(t, "rng-state");
-    uint64_t v[2] = { 0, 0 };
-
-    if (state)
-        memcpy(v, state->data, sizeof v);
-    *seed = v[0];
-    *offset = v[1];
+    return quantized_of(device_buffer, (void *)b, suffix);
 }
 
 static int launch_quantize(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
@@ -61,7 +43,7 @@ static int launch_quantize(enum fp4k_isa isa, const struct fp4_case *c, const st
     struct fp4_quantize_params p;
 
     quantize_params_of(c, &p);
-    rng_state(b->t, &p.seed, &p.offset);
+    rng_state_of(b->t, &p.seed, &p.offset);
     return fp4k_quantize(isa, &p, cuda_buffer(b, "x", ""), row.codes ? &row : NULL, col.codes ? &col : NULL, NULL);
 }
 
@@ -72,7 +54,7 @@ static int launch_rht(enum fp4k_isa isa, const struct fp4_case *c, const struct 
     struct fp4_rht_params p;
 
     rht_params_of(c, &p);
-    rng_state(b->t, &p.seed, &p.offset);
+    rng_state_of(b->t, &p.seed, &p.offset);
     return fp4k_rht_quantize(isa, &p, cuda_buffer(b, "x", ""), row.codes ? &row : NULL, &col, &stages, NULL);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Backend "ref": libfp4ref on the CPU, scalar and pinned. Everything else is compared with it. */
-#include "backend_rows.h"
+#include "ref_ops.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -165,8 +165,7 @@ static int run_sr_x8(const struct fp4_case *c, struct case_tensors *t, struct fp
 
 /* ---- quantizers -------------------------------------------------------------------------------------------------------------------- */
 
-/* Buffers come from malloc, so casting them back to what they hold is sound. */
-static void *named(struct case_tensors *t, const char *name, const char *suffix)
+void *ref_named(struct case_tensors *t, const char *name, const char *suffix)
 {
     char full[TENSOR_NAME_MAX];
 
@@ -174,52 +173,37 @@ static void *named(struct case_tensors *t, const char *name, const char *suffix)
     return data_of(t, full);
 }
 
-static struct fp4_quantized direction_of(struct case_tensors *t, const char *suffix)
+static void *host_buffer(void *t, const char *name, const char *suffix)
 {
-    struct fp4_quantized q;
-
-    q.codes = named(t, "codes", suffix);
-    q.scales = named(t, "block-scale", suffix);
-    q.amax = named(t, "amax", suffix);
-    q.global_scale = named(t, "global-scale", suffix);
-    q.block_amax = named(t, "block-amax", suffix);
-    q.scaled = named(t, "scaled", suffix);
-    q.rbits = named(t, "random", suffix);
-    q.dequantized = named(t, "dequantized", suffix);
-    q.given_amax = named(t, "given-amax", suffix);
-    q.given_rbits = named(t, "rbits", suffix);
-    return q;
+    return ref_named(t, name, suffix);
 }
 
-static void rng_state(struct case_tensors *t, uint64_t *seed, uint64_t *offset)
+struct fp4_quantized ref_direction_of(struct case_tensors *t, const char *suffix)
 {
-    const uint8_t *state = data_of(t, "rng-state");
-
-    *seed = state ? u64_at(state, 0) : 0;
-    *offset = state ? u64_at(state, 1) : 0;
+    return quantized_of(host_buffer, t, suffix);
 }
 
 static int run_quantize(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
 {
-    struct fp4_quantized row = direction_of(t, ""), col = direction_of(t, ".t");
+    struct fp4_quantized row = ref_direction_of(t, ""), col = ref_direction_of(t, ".t");
     struct fp4_quantize_params p;
 
     quantize_params_of(c, &p);
-    rng_state(t, &p.seed, &p.offset);
+    rng_state_of(t, &p.seed, &p.offset);
     return fp4_quantize(&p, data_of(t, "x"), row.codes ? &row : NULL, col.codes ? &col : NULL, err);
 }
 
 static int run_rht(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
 {
-    struct fp4_quantized row = direction_of(t, ""), col = direction_of(t, ".t");
-    struct fp4_rht_stages stages = { named(t, "transformed", ".t"), named(t, "exactness", ".t") };
+    struct fp4_quantized row = ref_direction_of(t, ""), col = ref_direction_of(t, ".t");
+    struct fp4_rht_stages stages = { ref_named(t, "transformed", ".t"), ref_named(t, "exactness", ".t") };
     struct fp4_rht_params p;
 
     rht_params_of(c, &p);
     if (p.approx_rcp && !(p.rcp_table = rcp_table_h200(err)))
         return -1;
-    rng_state(t, &p.seed, &p.offset);
-    return fp4_rht_quantize(&p, named(t, "x", ""), row.codes ? &row : NULL, &col, &stages, err);
+    rng_state_of(t, &p.seed, &p.offset);
+    return fp4_rht_quantize(&p, ref_named(t, "x", ""), row.codes ? &row : NULL, &col, &stages, err);
 }
 
 /* ---- the others ------------------------------------------------------------------------------------------------------------------------ */
@@ -229,8 +213,8 @@ static int run_dequantize(const struct fp4_case *c, struct case_tensors *t, stru
     struct fp4_dequantize_params p;
 
     dequantize_params_of(c, &p);
-    return fp4_dequantize(&p, data_of(t, "codes"), data_of(t, "scales"), named(t, "amax", ""), data_of(t, "dequantized"),
-                          named(t, "decoded-scale", ""), err);
+    return fp4_dequantize(&p, data_of(t, "codes"), data_of(t, "scales"), ref_named(t, "amax", ""), data_of(t, "dequantized"),
+                          ref_named(t, "decoded-scale", ""), err);
 }
 
 static int run_swizzle(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
@@ -272,9 +256,10 @@ static int run_philox(const struct fp4_case *c, struct case_tensors *t, struct f
 static int run(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
 {
     static int (*const by_op[OP_COUNT])(const struct fp4_case *, struct case_tensors *, struct fp4_error *) = {
-        [OP_CVT_RN] = run_cvt_rn,   [OP_CVT_RS] = run_cvt_rs,     [OP_SR_BF16X4] = run_sr_x4,  [OP_SR_FP32X4] = run_sr_x4,
-        [OP_SR_BF16X8] = run_sr_x8, [OP_QUANTIZE] = run_quantize, [OP_RHT_QUANTIZE] = run_rht, [OP_DEQUANTIZE] = run_dequantize,
-        [OP_SWIZZLE] = run_swizzle, [OP_PHILOX] = run_philox,
+        [OP_CVT_RN] = run_cvt_rn,    [OP_CVT_RS] = run_cvt_rs,          [OP_SR_BF16X4] = run_sr_x4,
+        [OP_SR_FP32X4] = run_sr_x4,  [OP_SR_BF16X8] = run_sr_x8,        [OP_QUANTIZE] = run_quantize,
+        [OP_RHT_QUANTIZE] = run_rht, [OP_DEQUANTIZE] = run_dequantize,  [OP_SWIZZLE] = run_swizzle,
+        [OP_PHILOX] = run_philox,    [OP_FOUR_OVER_SIX] = ref_run_four, [OP_GEMM] = ref_run_gemm,
     };
     size_t i;
 

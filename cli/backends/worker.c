@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WORDS_MAX 64
@@ -94,19 +93,11 @@ void worker_set_timeout(unsigned seconds)
 
 /* ---- the end of a process ------------------------------------------------------------------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
-
 /* Waits for the process to end; false when it has not within that time. */
 static bool reap(struct worker *w, double seconds, int *status)
 {
     const struct timespec pause = { 0, 2000000 };
-    double until = now() + seconds;
+    double until = term_seconds() + seconds;
 
     for (;;) {
         pid_t ended = waitpid(w->pid, status, WNOHANG);
@@ -117,7 +108,7 @@ static bool reap(struct worker *w, double seconds, int *status)
             *status = 0;
             return true;
         }
-        if (now() >= until)
+        if (term_seconds() >= until)
             return false;
         nanosleep(&pause, NULL);
     }
@@ -268,7 +259,7 @@ static enum waited wait_for(const struct worker *w)
     struct pollfd from = { w->fd, POLLIN, 0 };
 
     for (;;) {
-        double left = w->deadline - now();
+        double left = w->deadline - term_seconds();
 
         if (poll(&from, 1, left > 0.1 ? 100 : left > 0 ? 1 + (int)(1000 * left) : 0) > 0)
             return READY;
@@ -328,7 +319,7 @@ static int ask(struct worker *w, const char *request, unsigned seconds, struct f
     uint32_t length = (uint32_t)strlen(request);
 
     w->seconds = seconds;
-    w->deadline = now() + seconds;
+    w->deadline = term_seconds() + seconds;
     if (wire_send(w->fd, &length, sizeof length) || wire_send(w->fd, request, length))
         return explain_end(w, err);
     return 0;

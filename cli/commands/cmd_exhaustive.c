@@ -60,14 +60,6 @@ static const char *const what_names[] = { "cvt-rn", "cvt-rs", "e4m3", NULL };
 static const char *const rule_names[] = { "trunc", "half", "half-old", "fma-floor", "hash32", NULL };
 static const char *const map_names[] = { "b300", "ptx-x", "ptx-y", "straight", "reverse", NULL };
 
-static double now(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
-
 /* ---- the reference on the CPU --------------------------------------------------------------------------------------------------------------- */
 
 static void note_difference(struct fp4x_result *out, uint32_t input, uint32_t random, uint32_t got, uint32_t wanted)
@@ -558,17 +550,17 @@ static const char *inputs_word(const struct sweep *s)
 static int run_sweep(struct work *w, struct sweep *s, struct pace *pace, const char *state, struct fp4_error *err)
 {
     uint64_t total = w->end - w->begin, from = s->done;
-    double start = now();
+    double start = term_seconds();
 
     pace->next = (uint64_t)1 << (w->backend == ON_REF ? 12 : 18);
     while (s->done < total && !term_interrupted) {
         uint64_t count = pace->next < total - s->done ? pace->next : total - s->done;
-        double before = now(), took;
+        double before = term_seconds(), took;
         struct fp4x_result r;
 
         if (chunk(w, s, w->begin + s->done, count, &r, err))
             return -1;
-        took = now() - before;
+        took = term_seconds() - before;
         if (r.differ && s->listed < SHOWN && list_first(w, s, w->begin + s->done, count, err))
             return -1;
         s->differ += r.differ;
@@ -579,15 +571,15 @@ static int run_sweep(struct work *w, struct sweep *s, struct pace *pace, const c
         else if (took > CHUNK_SECONDS * 2 && pace->next > 1024)
             pace->next /= 2;
         progress_step(&pace->progress, (size_t)(pace->finished >> 20), s->name);
-        if (state && (now() - pace->saved > STATE_SECONDS || s->done == total)) {
+        if (state && (term_seconds() - pace->saved > STATE_SECONDS || s->done == total)) {
             if (state_write(w, state, err))
                 return -1;
-            pace->saved = now();
+            pace->saved = term_seconds();
         }
     }
     if (s->done > from)
-        term_note("%s: %.2f s, %.3g %s/s", s->name, now() - start, (double)(s->done - from) / (now() - start + 1e-9),
-                  inputs_word(s));
+        term_note("%s: %.2f s, %.3g %s/s", s->name, term_seconds() - start,
+                  (double)(s->done - from) / (term_seconds() - start + 1e-9), inputs_word(s));
     return 0;
 }
 
@@ -635,7 +627,7 @@ static int run_all(struct work *w, const char *state, struct fp4_error *err)
     int status = 0;
 
     memset(&pace, 0, sizeof pace);
-    pace.saved = now();
+    pace.saved = term_seconds();
     for (i = 0; i < w->count; i++) {
         total += (w->end - w->begin) * w->sweeps[i].weight;
         left += (w->end - w->begin - w->sweeps[i].done) * w->sweeps[i].weight;

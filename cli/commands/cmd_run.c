@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 static struct {
@@ -504,14 +503,6 @@ static int report(struct run *run, FILE *out, double seconds)
     return run->broken ? EXIT_DIFFERS : EXIT_PASS;
 }
 
-static double seconds_now(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
-
 static int prepare(struct run *run, struct selection *sel, struct fp4_error *err)
 {
     if (opt.resume && (!opt.output || strcmp(opt.output, "-") == 0))
@@ -537,7 +528,7 @@ static int run_main(int argc, char **argv)
     struct run run;
     struct selection sel;
     struct fp4_error err;
-    double start = seconds_now();
+    double start = term_seconds();
     int status = EXIT_TROUBLE;
 
     if (argc) {
@@ -552,7 +543,7 @@ static int run_main(int argc, char **argv)
         check_backends(&run);
         term_catch_interrupts();
         if (run_cases(&run, &sel, &err) == 0)
-            status = report(&run, opt.output && strcmp(opt.output, "-") == 0 ? stderr : stdout, seconds_now() - start);
+            status = report(&run, opt.output && strcmp(opt.output, "-") == 0 ? stderr : stdout, term_seconds() - start);
         else
             term_error("run: %s", err.msg);
     } else {

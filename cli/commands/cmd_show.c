@@ -134,6 +134,7 @@ static void show_tensor(const struct tensor *t, const struct window *w)
 
 struct blocks {
     const struct tensor *x, *transformed, *amax, *global, *block_amax, *scale, *scaled, *random, *codes, *dequantized;
+    const struct tensor *scales[2], *errors[2], *pick; /* four-over-six: of both candidates, by FP4_MAP_TO_* */
     bool transposed;
 };
 
@@ -162,6 +163,11 @@ static bool blocks_of(struct case_tensors *t, const char *suffix, struct blocks 
         b->random = with_suffix(t, "rbits", suffix);
     b->codes = with_suffix(t, "codes", suffix);
     b->dequantized = with_suffix(t, "dequantized", suffix);
+    b->scales[FP4_MAP_TO_6] = with_suffix(t, "scale-6", suffix);
+    b->scales[FP4_MAP_TO_4] = with_suffix(t, "scale-4", suffix);
+    b->errors[FP4_MAP_TO_6] = with_suffix(t, "error-6", suffix);
+    b->errors[FP4_MAP_TO_4] = with_suffix(t, "error-4", suffix);
+    b->pick = with_suffix(t, "pick", suffix);
     return b->codes && b->scale;
 }
 
@@ -199,6 +205,23 @@ static float f32_of(const struct tensor *t, size_t i)
     return t ? fp4_load(t->data, FP4_F32, i) : 0.0f;
 }
 
+/* Both candidates of a block, as far as the stages tell. */
+static void candidates_line(const struct blocks *b, size_t at)
+{
+    static const int goal[2] = { [FP4_MAP_TO_6] = 6, [FP4_MAP_TO_4] = 4 };
+    char value[32], error[32];
+    int k;
+
+    if (!b->scales[0] || !b->scales[1] || !b->errors[0] || !b->errors[1] || !b->pick)
+        return;
+    for (k = FP4_MAP_TO_6; k <= FP4_MAP_TO_4; k++) {
+        number(value, e4m3_to_f32((e4m3_t){ b->scales[k]->data[at] }));
+        number(error, f32_of(b->errors[k], at));
+        printf("    map-to-%d     scale 0x%02x = %s, error %s (0x%08x)%s\n", goal[k], b->scales[k]->data[at], value, error,
+               fp4_f32_bits(f32_of(b->errors[k], at)), b->pick->data[at] == k ? ": stored" : "");
+    }
+}
+
 static void show_block(const struct blocks *b, size_t line, size_t block)
 {
     size_t width = b->codes->dims[1], first = 16 * block, end = first + 16 < width ? first + 16 : width, c;
@@ -210,6 +233,7 @@ static void show_block(const struct blocks *b, size_t line, size_t block)
     number(value, e4m3_to_f32((e4m3_t){ byte }));
     printf("  %s %zu, block %zu (%s %zu-%zu): amax %s, scale 0x%02x = %s\n", b->transposed ? "column" : "row", line, block,
            b->transposed ? "rows" : "columns", first, end - 1, b->block_amax ? amax : "?", byte, value);
+    candidates_line(b, at);
     for (c = first; c < end; c += COLUMNS) {
         size_t stop = c + COLUMNS < end ? c + COLUMNS : end;
 
@@ -391,7 +415,7 @@ static void show_all(const struct fp4_case *c, struct case_tensors *t, const str
     struct blocks row, col;
     size_t i;
 
-    if ((c->op == OP_QUANTIZE || c->op == OP_RHT_QUANTIZE) && !opt.stages.count) {
+    if ((c->op == OP_QUANTIZE || c->op == OP_RHT_QUANTIZE || c->op == OP_FOUR_OVER_SIX) && !opt.stages.count) {
         show_inputs(t, w);
         if (blocks_of(t, "", &row))
             show_blocks(&row, w);

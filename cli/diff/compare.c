@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare.c: two results of one case -> verdict, reason, and the tensors that differ. */
 #include "diff.h"
+#include "picks.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,7 +78,7 @@ static bool settle_status(const struct diff_side *a, const struct diff_side *b, 
     return false;
 }
 
-static const struct dump_tensor *find_tensor(const struct dump_tensor *t, size_t count, const char *name)
+const struct dump_tensor *find_tensor(const struct dump_tensor *t, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(t[i].name, name) == 0)
@@ -116,7 +117,7 @@ static bool settle_inputs(const struct diff_side *a, const struct diff_side *b, 
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------------------- */
 
-static const uint8_t *bytes_of(const struct dump_tensor *t, const struct diff_side *side, struct case_context *ctx)
+const uint8_t *bytes_of(const struct dump_tensor *t, const struct diff_side *side, struct case_context *ctx)
 {
     return t->data || !ctx ? t->data : case_context_bytes(ctx, side->c, side->backend, t);
 }
@@ -244,6 +245,8 @@ static void clause(const struct tensor_diff *t, char *text, size_t size)
         snprintf(text, size, "%s: only in %s", t->name, t->only[0] == 'a' ? "A" : "B");
     else if (t->shape_differs)
         snprintf(text, size, "%s: another type or shape", t->name);
+    else if (t->located && t->differing == 0 && !t->padding_differs)
+        picks_clause(t, text, size);
     else if (t->located && t->differing == 0)
         snprintf(text, size, "%s: the unused last nibble differs", t->name);
     else if (t->located)
@@ -288,6 +291,8 @@ static void judge_exact(struct case_diff *d, const struct diff_policy *policy)
 
     if (!first)
         return;
+    if (picks_settle(d))
+        return;
     clause(first, text, sizeof text);
     if (count > 1)
         snprintf(more, sizeof more, "; %zu more tensor%s", count - 1, count == 2 ? "" : "s");
@@ -304,7 +309,7 @@ static bool tolerable(const struct tensor_diff *t, const struct tolerance *tol, 
     char text[160];
 
     clause(t, text, sizeof text);
-    if (t->only[0] || t->shape_differs || t->padding_differs)
+    if (t->only[0] || t->shape_differs || t->padding_differs || t->flipped || t->nan_policy)
         snprintf(why, size, "%s", text);
     else if (t->dtype != FP4_E2M1)
         snprintf(why, size, "%s, and every output but the codes must be equal", text);
@@ -388,6 +393,8 @@ int case_compare(const struct diff_side *a, const struct diff_side *b, const str
     if (settle_missing(a, b, out) || settle_status(a, b, out) || settle_inputs(a, b, out))
         return 0;
     if (compare_tensors(a, b, policy, ctx, out, err))
+        return -1;
+    if (picks_find(a, b, policy, ctx, out, err))
         return -1;
     if (out->outputs == 0)
         conclude(out, VERDICT_DIFFERS, "no output in common");

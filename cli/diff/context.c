@@ -2,6 +2,7 @@
 /* context.c: runs the reference again to explain a difference: what went in, what was scaled, which random byte was drawn. */
 #include "backend.h"
 #include "diff.h"
+#include "grain.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,31 +128,26 @@ void case_context_release(struct case_context *ctx)
 
 /* ---- the values at a place --------------------------------------------------------------------------------------------------- */
 
-/* Where a tensor's elements lie in terms of the matrix that is quantized: one element stands for `columns` neighbours of a line. */
-struct grain {
-    const char *suffix; /* ".t" or "" */
-    size_t columns;     /* 0: one for the whole line or tensor */
-};
-
-static struct grain grain_of(const struct tensor_diff *d)
+struct grain grain_of(const char *name)
 {
     static const struct {
         const char *name;
         size_t columns;
     } rows[] = {
-        { "codes", 1 },       { "scaled", 1 },       { "dequantized", 1 },    { "transformed", 1 },
-        { "block-amax", 16 }, { "block-scale", 16 }, { "decoded-scale", 16 }, { "exactness", 16 },
-        { "random", 4 },      { "amax", 0 },         { "global-scale", 0 },
+        { "codes", 1 },        { "scaled", 1 },         { "dequantized", 1 }, { "transformed", 1 }, { "block-amax", 16 },
+        { "block-scale", 16 }, { "decoded-scale", 16 }, { "exactness", 16 },  { "random", 4 },      { "amax", 0 },
+        { "global-scale", 0 }, { "codes-6", 1 },        { "codes-4", 1 },     { "scale-6", 16 },    { "scale-4", 16 },
+        { "error-6", 16 },     { "error-4", 16 },       { "pick", 16 },
     };
     struct grain g = { "", 0 };
-    size_t length = strlen(d->name);
+    size_t length = strlen(name);
 
-    if (length > 2 && strcmp(d->name + length - 2, ".t") == 0) {
+    if (length > 2 && strcmp(name + length - 2, ".t") == 0) {
         g.suffix = ".t";
         length -= 2;
     }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strlen(rows[i].name) == length && strncmp(rows[i].name, d->name, length) == 0)
+        if (strlen(rows[i].name) == length && strncmp(rows[i].name, name, length) == 0)
             g.columns = rows[i].columns;
     return g;
 }
@@ -248,7 +244,7 @@ static void add_random(struct diff_place *p, struct case_tensors *t, const struc
 
 static void explain_place(struct diff_place *p, const struct tensor_diff *d, struct case_context *ctx)
 {
-    const struct grain g = grain_of(d);
+    const struct grain g = grain_of(d->name);
     uint64_t bits;
 
     add_reference(p, d, &ctx->runs[0].t);

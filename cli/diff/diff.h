@@ -110,8 +110,11 @@ struct tensor_diff {
     size_t differing;   /* elements, without those equal by policy */
     struct diff_classes classes;
     size_t policy_zero, policy_nan; /* equal by policy */
-    bool padding_differs;           /* the unused nibble of an odd count */
-    const char *looks_like;         /* a hypothesis that explains every difference of this tensor; NULL */
+    /* four-over-six: elements that differ only because the block took the other candidate, and because one side propagates NaN; they
+     * are in neither differing nor the places */
+    size_t flipped, nan_policy;
+    bool padding_differs;   /* the unused nibble of an odd count */
+    const char *looks_like; /* a hypothesis that explains every difference of this tensor; NULL */
     /* not located */
     char no_bytes[2];                /* "a", "b", or "*" for both: whose bytes are missing */
     size_t blocks, blocks_differing; /* 4 KiB blocks; blocks_differing is 0 when there were no block digests */
@@ -120,6 +123,29 @@ struct tensor_diff {
     struct diff_place places[PLACES_MAX];
     size_t place_count;
 };
+
+/* four-over-six (picks.c): what differs because the other candidate was stored, or because NaN is treated in another documented way. */
+#define PICKS_MAX 16
+
+struct pick_flip { /* one block, or one tile: as one finding */
+    bool transposed;
+    size_t row, block;               /* 16x16: the first line of the tile */
+    int pick_a, pick_b;              /* FP4_MAP_TO_6, FP4_MAP_TO_4 */
+    uint32_t error_a[2], error_b[2]; /* of both candidates on both sides, by FP4_MAP_TO_*: binary32 bits */
+    bool own_a, own_b;               /* the side's own stages; else recomputed by the reference */
+};
+
+struct pick_diff {
+    size_t blocks;       /* blocks (tiles) of the directions compared */
+    size_t flips;        /* those that took the other candidate */
+    size_t nan_blocks;   /* those that one side makes NaN and the other does not, each as its policy says */
+    char nan_side[2];    /* which side propagates NaN: "a" or "b" */
+    size_t nan_payloads; /* those with a NaN scale on both sides, whose codes mean nothing */
+    struct pick_flip list[PICKS_MAX];
+    size_t listed;
+};
+/* e4 - e6 in units in the last place; false when one of them is NaN. */
+bool pick_distance(const uint32_t error[2], int64_t *ulps);
 
 struct case_diff {
     char name[CASE_NAME_MAX];
@@ -131,8 +157,9 @@ struct case_diff {
     struct tensor_diff
         *tensors; /* only those that are not byte-equal, in stage order; the first is "the first stage that differs" */
     size_t tensor_count;
-    size_t compared;      /* tensors present on both sides */
-    size_t outputs;       /* outputs among them: without one nothing was verified */
+    size_t compared; /* tensors present on both sides */
+    size_t outputs;  /* outputs among them: without one nothing was verified */
+    struct pick_diff picks;
     char no_context[320]; /* why the places have no context; "" when they have, or when nobody asked */
     bool detailed;        /* worth printing in full (within max_cases) */
     char repro[640];      /* command line */
@@ -153,7 +180,7 @@ struct diff_side {
 /* Runs of one case made anew, each when first needed and at most once: by the reference to explain a difference, and by a backend
  * of this build (one that runs on the CPU) for bytes that a dump left out. Zero-initialised. */
 #define CONTEXT_BYTES_MAX ((size_t)96 << 20) /* of one run; a larger case is not run again */
-#define CONTEXT_RUNS 3
+#define CONTEXT_RUNS 5                       /* the reference, two backends, two NaN policies */
 #define CONTEXT_RECOVERED 16
 struct case_rerun {
     char backend[32];

@@ -2,6 +2,7 @@
 /* diff_run.c: a series of comparisons, counted by verdict and by op, each handed to the sink. */
 #include "diff.h"
 #include "options.h"
+#include "picks.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -132,7 +133,7 @@ int diff_run_case(struct diff_run *run, const struct diff_side *a, const struct 
     struct case_diff d;
     int status = -1;
 
-    if (case_compare(a, b, p, bytes_decide || room ? &ctx : NULL, &d, err))
+    if (case_compare(a, b, p, bytes_decide || room || picks_apply(a->c->name) ? &ctx : NULL, &d, err))
         goto cleanup;
     if (room && !d.only[0] && d.verdict == VERDICT_DIFFERS) {
         d.detailed = true;

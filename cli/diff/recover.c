@@ -4,7 +4,7 @@
  * agrees is the bytes, whoever made them. Guesses are the results of a run made now, and what known faults turn those into, so that
  * "all codes zero" and "nibbles exchanged" are recognised in a dump without bytes too.
  */
-#include "diff.h"
+#include "picks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +121,15 @@ static const uint8_t *as_faulty(struct case_context *ctx, const struct dump_tens
     return NULL;
 }
 
+static const uint8_t *by_nan_policy(struct case_context *ctx, const struct dump_tensor *t)
+{
+    struct nan_policies n;
+
+    nan_policies_run(ctx, &n);
+    const uint8_t *bytes = n.ok ? as_made(n.propagate, t) : NULL;
+    return bytes || !n.ok ? bytes : as_made(n.drop, t);
+}
+
 const uint8_t *case_context_bytes(struct case_context *ctx, const struct dump_case *recorded, const char *backend,
                                   const struct dump_tensor *t)
 {
@@ -129,5 +138,7 @@ const uint8_t *case_context_bytes(struct case_context *ctx, const struct dump_ca
     const uint8_t *bytes = as_made(&ctx->runs[0], t);
     if (!bytes)
         bytes = as_made(case_context_rerun(ctx, backend), t);
+    if (!bytes)
+        bytes = by_nan_policy(ctx, t);
     return bytes ? bytes : as_faulty(ctx, t);
 }

@@ -93,7 +93,7 @@ static void count_class(struct diff_classes *c, enum step_class k)
 static size_t block_columns(const struct tensor_diff *d)
 {
     if (d->dtype == FP4_E4M3 || d->dtype == FP4_U8 || strncmp(d->name, "block-amax", 10) == 0 ||
-        strcmp(d->name, "decoded-scale") == 0)
+        strncmp(d->name, "error-", 6) == 0 || strcmp(d->name, "decoded-scale") == 0)
         return 1;
     return d->dtype == FP4_U32 ? 4 : 16; /* a random word serves four elements */
 }

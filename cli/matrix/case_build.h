@@ -21,6 +21,9 @@ bool case_is_stochastic(const struct fp4_case *c);
 bool case_has_row(const struct fp4_case *c);
 bool case_has_col(const struct fp4_case *c);
 bool case_gives_amax(const struct fp4_case *c);
+/* case_four.c, case_gemm.c: whether a case is defined. */
+int case_check_four(const struct fp4_case *c, struct fp4_error *err);
+int case_check_gemm(const struct fp4_case *c, struct fp4_error *err);
 bool case_is_file_name(const char *text); /* file- and 16 lower-case hex digits */
 
 /* input_tensor.c: index of a registered tensor by its data name, or -1; fills x from it. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cases and their names: printing, parsing, and which combinations are defined. */
 #include "case_build.h"
+#include "term.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,36 +19,8 @@ struct offer {
     size_t used;
     bool cut;
     const char *near;
-    unsigned distance;
+    size_t distance;
 };
-
-/* Edit distance, capped by the length of short names; two edits count as a slip of the keyboard. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-    unsigned row[40];
-    size_t i, j, n = strlen(b);
-
-    if (strlen(a) > 39 || n > 38)
-        return 99;
-    for (j = 0; j <= n; j++)
-        row[j] = (unsigned)j;
-    for (i = 0; a[i]; i++) {
-        unsigned diagonal = row[0];
-
-        row[0] = (unsigned)i + 1;
-        for (j = 0; j < n; j++) {
-            unsigned best = diagonal + (a[i] != b[j]);
-
-            diagonal = row[j + 1];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (diagonal + 1 < best)
-                best = diagonal + 1;
-            row[j + 1] = best;
-        }
-    }
-    return row[n];
-}
 
 static void offer_start(struct offer *o, const char *given)
 {
@@ -58,12 +31,11 @@ static void offer_start(struct offer *o, const char *given)
 
 static void offer_add(struct offer *o, const char *name)
 {
-    size_t n = strlen(name);
-    unsigned distance;
+    size_t n = strlen(name), distance;
 
     if (!n)
         return;
-    distance = edit_distance(o->given, name);
+    distance = word_distance(o->given, name);
     if (distance < o->distance && distance < n) {
         o->distance = distance;
         o->near = name;
@@ -230,14 +202,23 @@ static int decimal(const char *text, size_t length, uint64_t *value)
 int case_set_shape(struct fp4_case *c, const char *text, struct fp4_error *err)
 {
     const char *x = strchr(text, 'x');
-    uint64_t rows, cols;
+    uint64_t rows, cols, depth = 0;
 
-    if (!x || decimal(text, (size_t)(x - text), &rows) || decimal(x + 1, strlen(x + 1), &cols))
+    if (c->op == OP_GEMM) {
+        const char *y = x ? strchr(x + 1, 'x') : NULL;
+
+        if (!y || decimal(text, (size_t)(x - text), &rows) || decimal(x + 1, (size_t)(y - x - 1), &depth) ||
+            decimal(y + 1, strlen(y + 1), &cols))
+            return fp4_fail(err, FP4_EUSAGE, "bad shape '%.60s': write MxNxK, for example 128x256x512", text);
+        if (depth < 1 || depth > CASE_DIM_MAX)
+            return fp4_fail(err, FP4_EUSAGE, "bad shape '%.60s': M, N and K go from 1 to %zu", text, CASE_DIM_MAX);
+    } else if (!x || decimal(text, (size_t)(x - text), &rows) || decimal(x + 1, strlen(x + 1), &cols))
         return fp4_fail(err, FP4_EUSAGE, "bad shape '%.60s': write ROWSxCOLS, for example 256x128", text);
     if (rows < 1 || cols < 1 || rows > CASE_DIM_MAX || cols > CASE_DIM_MAX)
         return fp4_fail(err, FP4_EUSAGE, "bad shape '%.60s': rows and columns go from 1 to %zu", text, CASE_DIM_MAX);
     c->rows = (size_t)rows;
     c->cols = (size_t)cols;
+    c->depth = (size_t)depth;
     return 0;
 }
 
@@ -252,7 +233,7 @@ int case_seed_from_text(const char *text, uint64_t *seed, struct fp4_error *err)
 
 static bool is_quantizer(enum fp4_op op)
 {
-    return op == OP_QUANTIZE || op == OP_RHT_QUANTIZE;
+    return op == OP_QUANTIZE || op == OP_RHT_QUANTIZE || op == OP_FOUR_OVER_SIX;
 }
 
 bool case_is_stochastic(const struct fp4_case *c)
@@ -314,14 +295,19 @@ static bool is_printed(const struct fp4_case *c, const struct knob_row *row)
 void case_name(const struct fp4_case *c, char name[CASE_NAME_MAX])
 {
     size_t used = (size_t)snprintf(name, CASE_NAME_MAX, "%s/%s", fp4_ops[c->op].name, case_recipe_name(c->recipe));
+    char shape[64];
     size_t i;
 
     for (i = 0; i < fp4_knob_rows; i++)
         if (is_printed(c, &fp4_knobs[i]) && used < CASE_NAME_MAX)
             used += (size_t)snprintf(name + used, CASE_NAME_MAX - used, "/%s", fp4_knobs[i].tokens[c->knob[fp4_knobs[i].knob]]);
+    if (c->op == OP_GEMM)
+        snprintf(shape, sizeof shape, "%zux%zux%zu", c->rows, c->depth, c->cols);
+    else
+        snprintf(shape, sizeof shape, "%zux%zu", c->rows, c->cols);
     if (used < CASE_NAME_MAX)
-        snprintf(name + used, CASE_NAME_MAX - used, "/%s/%s/%zux%zu/s%" PRIu64, fp4_dtype_name(c->dtype),
-                 c->data ? c->data->name : c->input, c->rows, c->cols, c->seed);
+        snprintf(name + used, CASE_NAME_MAX - used, "/%s/%s/%s/s%" PRIu64, fp4_dtype_name(c->dtype),
+                 c->data ? c->data->name : c->input, shape, c->seed);
 }
 
 static size_t split(char *text, char *segment[SEGMENTS_MAX + 1])
@@ -590,6 +576,10 @@ int case_check(const struct fp4_case *c, struct fp4_error *err)
         return check_quantize(c, err);
     case OP_RHT_QUANTIZE:
         return check_rht(c, err);
+    case OP_FOUR_OVER_SIX:
+        return case_check_four(c, err);
+    case OP_GEMM:
+        return case_check_gemm(c, err);
     case OP_DEQUANTIZE:
         return check_multiple(c, 16, err);
     case OP_SR_BF16X8:

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POISON 0xA5u
-
 /* ---- describing ---------------------------------------------------------------------------------------------------------------------- */
 
 static void add(struct case_tensors *t, enum tensor_role role, const char *name, bool transposed, enum fp4_dtype dtype, size_t d0,
@@ -67,8 +65,21 @@ static struct direction direction_of(const struct fp4_case *c, bool transposed)
     d.packed = transposed ? c->rows : c->cols;
     d.blocks = (d.packed + 15) / 16;
     d.words = (d.packed + 3) / 4;
-    d.amaxes = c->op == OP_QUANTIZE && c->knob[KNOB_AMAX] == 1 ? d.lines : 1;
+    d.amaxes = c->knob[KNOB_AMAX] == 1 ? d.lines : 1;
     return d;
+}
+
+static void describe_candidates(const struct direction *d, struct case_tensors *t)
+{
+    bool tr = d->transposed;
+
+    add(t, TENSOR_STAGE, "scale-6", tr, FP4_E4M3, d->lines, d->blocks);
+    add(t, TENSOR_STAGE, "scale-4", tr, FP4_E4M3, d->lines, d->blocks);
+    add(t, TENSOR_STAGE, "codes-6", tr, FP4_E2M1, d->lines, d->packed);
+    add(t, TENSOR_STAGE, "codes-4", tr, FP4_E2M1, d->lines, d->packed);
+    add(t, TENSOR_STAGE, "error-6", tr, FP4_F32, d->lines, d->blocks);
+    add(t, TENSOR_STAGE, "error-4", tr, FP4_F32, d->lines, d->blocks);
+    add(t, TENSOR_STAGE, "pick", tr, FP4_U8, d->lines, d->blocks);
 }
 
 static void describe_direction(const struct fp4_case *c, const struct direction *d, struct case_tensors *t)
@@ -78,6 +89,8 @@ static void describe_direction(const struct fp4_case *c, const struct direction 
     add(t, TENSOR_OUTPUT, "amax", tr, FP4_F32, d->amaxes, 0);
     add(t, TENSOR_STAGE, "global-scale", tr, FP4_F32, d->amaxes, 0);
     add(t, TENSOR_STAGE, "block-amax", tr, FP4_F32, d->lines, d->blocks);
+    if (c->op == OP_FOUR_OVER_SIX)
+        describe_candidates(d, t);
     add(t, TENSOR_OUTPUT, "block-scale", tr, FP4_E4M3, d->lines, d->blocks);
     add(t, TENSOR_STAGE, "scaled", tr, FP4_F32, d->lines, d->packed);
     if (case_is_stochastic(c) && c->knob[KNOB_STREAM] != FP4_STREAM_RBITS)
@@ -109,6 +122,64 @@ static void describe_quantizer(const struct fp4_case *c, struct case_tensors *t)
         }
         describe_direction(c, &d[i], t);
     }
+}
+
+/* Codes, scales and amax of one quantized matrix of a product. */
+static void describe_operand(struct case_tensors *t, enum tensor_role role, const char *which, size_t lines, size_t packed,
+                             size_t amaxes)
+{
+    char name[TENSOR_NAME_MAX];
+
+    snprintf(name, sizeof name, "%s-codes", which);
+    add(t, role, name, false, FP4_E2M1, lines, packed);
+    snprintf(name, sizeof name, "%s-scale", which);
+    add(t, role, name, false, FP4_E4M3, lines, packed / 16);
+    snprintf(name, sizeof name, "%s-amax", which);
+    add(t, role, name, false, FP4_F32, amaxes, 0);
+}
+
+static void describe_product(const struct fp4_case *c, struct case_tensors *t)
+{
+    size_t m = c->rows, n = c->depth, k = c->cols;
+
+    describe_operand(t, TENSOR_INPUT, "a", m, k, c->knob[KNOB_AMAX] ? m : 1);
+    describe_operand(t, TENSOR_INPUT, "b", n, k, 1);
+    if (c->knob[KNOB_BIAS])
+        add_input(t, "bias", c->dtype, n, 0);
+    add(t, TENSOR_STAGE, "acc", false, FP4_F32, m, n);
+    add_output(t, "y", c->dtype, m, n);
+}
+
+/* Saved for the backward pass: outputs. Made on the way: stages. */
+static void describe_layer(const struct fp4_case *c, struct case_tensors *t)
+{
+    size_t m = c->rows, n = c->depth, k = c->cols, amaxes = c->knob[KNOB_AMAX] ? m : 1;
+    bool quantized = c->knob[KNOB_MODE] == FP4_BACKWARD_QUANTIZED, decoded = c->knob[KNOB_MODE] == FP4_BACKWARD_DEQUANTIZED;
+
+    add_input(t, "x", FP4_BF16, m, k);
+    add_input(t, "w", FP4_BF16, n, k);
+    if (c->knob[KNOB_BIAS])
+        add_input(t, "bias", FP4_BF16, n, 0);
+    add_input(t, "dy", FP4_BF16, m, n);
+    describe_operand(t, decoded ? TENSOR_OUTPUT : TENSOR_STAGE, "x", m, k, amaxes);
+    describe_operand(t, decoded ? TENSOR_OUTPUT : TENSOR_STAGE, "w", n, k, 1);
+    if (quantized) {
+        describe_operand(t, TENSOR_OUTPUT, "xt", k, m, 1);
+        describe_operand(t, TENSOR_OUTPUT, "wt", k, n, 1);
+    }
+    add_output(t, "y", FP4_BF16, m, n);
+    if (quantized) {
+        describe_operand(t, TENSOR_STAGE, "dy", m, n, 1);
+        describe_operand(t, TENSOR_STAGE, "dyt", n, m, 1);
+    }
+    if (decoded) {
+        add(t, TENSOR_STAGE, "x-values", false, FP4_BF16, m, k);
+        add(t, TENSOR_STAGE, "w-values", false, FP4_BF16, n, k);
+    }
+    add_output(t, "grad-input", FP4_BF16, m, k);
+    add_output(t, "grad-weight", FP4_BF16, n, k);
+    if (c->knob[KNOB_BIAS])
+        add_output(t, "grad-bias", FP4_BF16, n, 0);
 }
 
 static void describe_dequantize(const struct fp4_case *c, struct case_tensors *t)
@@ -154,13 +225,22 @@ int case_describe(const struct fp4_case *c, struct case_tensors *t, struct fp4_e
     if (c->cols >
         ((size_t)1 << 40) / c->rows) /* stages take 4 bytes an element: no overflow below, and a message instead of a crash */
         return fp4_fail(err, FP4_ESUPPORT, "%zux%zu has more than 2^40 elements", c->rows, c->cols);
+    if (c->depth > ((size_t)1 << 40) / (c->rows > c->cols ? c->rows : c->cols))
+        return fp4_fail(err, FP4_ESUPPORT, "%zux%zux%zu has a matrix of more than 2^40 elements", c->rows, c->depth, c->cols);
     switch (c->op) {
     case OP_QUANTIZE:
     case OP_RHT_QUANTIZE:
+    case OP_FOUR_OVER_SIX:
         describe_quantizer(c, t);
         break;
     case OP_DEQUANTIZE:
         describe_dequantize(c, t);
+        break;
+    case OP_GEMM:
+        if (case_is_layer(c))
+            describe_layer(c, t);
+        else
+            describe_product(c, t);
         break;
     case OP_SWIZZLE:
         describe_swizzle(c, t);
@@ -206,22 +286,6 @@ fail:
     case_release(t);
     case_name(c, name);
     return fp4_fail_in(err, "inputs of %s", name);
-}
-
-int case_outputs(struct case_tensors *t, bool stages, struct fp4_error *err)
-{
-    size_t i;
-
-    for (i = 0; i < t->count; i++) {
-        struct tensor *x = &t->t[i];
-
-        if (x->role == TENSOR_INPUT || x->data || (x->role == TENSOR_STAGE && !stages))
-            continue;
-        if (allocate(x, err))
-            return -1;
-        memset(x->data, POISON, x->bytes);
-    }
-    return 0;
 }
 
 void case_release(struct case_tensors *t)

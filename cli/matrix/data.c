@@ -20,7 +20,7 @@
  *    23          profile
  *    24          scalerules, scale-ties
  *    26          reciprocal, ties-any
- *    28 - 30     four-over-six: no op of this table
+ *    28, 29, 30  four-worked, four-ties: with every recipe and with error-fast
  *    31, 32      nan, naninf
  *    33          inf, amaxinf
  *    34          naninf4, specials
@@ -58,7 +58,11 @@
 #define OP(op) (1u << OP_##op)
 #define Q OP(QUANTIZE)
 #define H OP(RHT_QUANTIZE)
+#define F OP(FOUR_OVER_SIX)
 #define QH (Q | H)
+#define QF (Q | F)
+#define QHF (Q | H | F)
+#define G OP(GEMM)
 #define D OP(DEQUANTIZE)
 #define W OP(SWIZZLE)
 #define P OP(PHILOX)
@@ -88,26 +92,26 @@
     {                                                                     \
         name, ops, help, source, generate_inputs, kind, false, 0, 0, NULL \
     }
-#define WEIGHTS(name, slice, help)                                                               \
-    {                                                                                            \
-        name, QH, help, "weights/README.md", generate_weights, slice, false, 0, 0, value_weights \
+#define WEIGHTS(name, slice, help)                                                                \
+    {                                                                                             \
+        name, QHF, help, "weights/README.md", generate_weights, slice, false, 0, 0, value_weights \
     }
 
 const struct data_row fp4_data[] = {
     /* random */
-    VALUES("normal", QH | C | D, value_normal, "bell-shaped, variance 1 (converters: 4)", "design 4"),
-    VALUES("uniform", QH | C, value_uniform, "uniform in [-1, 1) (converters: [-8, 8))", "design 4"),
-    VALUES("heavy", QH | D, value_heavy, "bell-shaped times 2^k, k geometric up to 10", "design 4"),
-    VALUES("grid", QH, value_grid, "eight significant bits, ten binades: exact in bf16", "field reports: on inputs; 13"),
-    VALUES("outliers", QH, value_outliers, "small values, one in 256 near +-100 to 200", "RHT 5.1"),
-    VALUES("bands", QH, value_bands, "each block has its own power of two, over 25 binades", "field reports 36, 37"),
-    VALUES("spread", QH, value_spread, "every exponent of the type alike, subnormals included", "RHT 5.3"),
-    VALUES("requantised", Q, value_requantised, "what dequantizing gives: code * scale * amax", "field reports: on inputs"),
+    VALUES("normal", QHF | G | C | D, value_normal, "bell-shaped, variance 1 (converters: 4)", "design 4"),
+    VALUES("uniform", QHF | C, value_uniform, "uniform in [-1, 1) (converters: [-8, 8))", "design 4"),
+    VALUES("heavy", QHF | G | D, value_heavy, "bell-shaped times 2^k, k geometric up to 10", "design 4"),
+    VALUES("grid", QHF | G, value_grid, "eight significant bits, ten binades: exact in bf16", "field reports: on inputs; 13"),
+    VALUES("outliers", QHF | G, value_outliers, "small values, one in 256 near +-100 to 200", "RHT 5.1"),
+    VALUES("bands", QHF | G, value_bands, "each block has its own power of two, over 25 binades", "field reports 36, 37"),
+    VALUES("spread", QHF, value_spread, "every exponent of the type alike, subnormals included", "RHT 5.3"),
+    VALUES("requantised", QF, value_requantised, "what dequantizing gives: code * scale * amax", "field reports: on inputs"),
     VALUES("impulses", QH, value_impulses, "one value a block, its place going round", "RHT 5.3"),
     VALUES("cancel", QH, value_cancel, "pairs that cancel, to zero or to one unit in the last place", "RHT 5.3"),
 
     /* ties and exact values */
-    VALUES("ties", Q, value_ties, "E2M1 midpoints -1..1 ulp under every scale byte; global scale a power of two",
+    VALUES("ties", QF, value_ties, "E2M1 midpoints -1..1 ulp under every scale byte; global scale a power of two",
            "design 4; field reports 19, 22"),
     VALUES("ties-any", Q, value_ties_any, "E2M1 midpoints -1..1 ulp under scales that are no powers of two",
            "field report 26, SR 5.4 A14"),
@@ -145,30 +149,31 @@ const struct data_row fp4_data[] = {
       generate_inputs, LIST_SATURATE, true, 0, GIVEN_2688, value_listed },
 
     /* zeros and extremes */
-    VALUES("zeros", QH | D, value_zeros, "all +0", "field report 35"),
-    VALUES("negzero", QH, value_negzero, "all -0", "field report 46, SR 5.4 A18"),
-    VALUES("signedzero", Q, value_signedzero, "values of both signs that round to zero", "field report 46"),
-    VALUES("zeroblocks", QH, value_zeroblocks, "zero blocks in tensors of amax 1 and 6", "field reports 35, 36"),
-    VALUES("constant", QH, value_constant, "one value everywhere: 1, 2.5, -3 or 35 by seed", "field report 12, RHT 5.1"),
-    VALUES("subnormal", QH, value_subnormal, "subnormal and smallest normal numbers", "field report 39, SR 5.4 A17"),
-    WIDE("tiny", QH, value_tiny, "amaxes where 2688/amax overflows, or just does not", "field reports 38, 39"),
-    VALUES("huge", QH, value_huge, "bell-shaped times 2^120 (f16: 2^12)", "field report 40"),
-    VALUES("dtypemax", Q, value_dtypemax, "the type's largest number among others", "field report 40"),
-    VALUES("inf", QH, value_inf, "blocks with +Inf, -Inf, both", "field reports 31, 33"),
-    VALUES("nan", QH, value_nan, "one NaN in a block, all NaN, zeros beside NaN; payloads and signs", "field reports 31, 32, 34"),
-    VALUES("naninf", QH, value_naninf, "NaN and Inf in the same tensor", "field reports 31, 33"),
+    VALUES("zeros", QHF | G | D, value_zeros, "all +0", "field report 35"),
+    VALUES("negzero", QHF | G, value_negzero, "all -0", "field report 46, SR 5.4 A18"),
+    VALUES("signedzero", QF, value_signedzero, "values of both signs that round to zero", "field report 46"),
+    VALUES("zeroblocks", QHF, value_zeroblocks, "zero blocks in tensors of amax 1 and 6", "field reports 35, 36"),
+    VALUES("constant", QHF, value_constant, "one value everywhere: 1, 2.5, -3 or 35 by seed", "field report 12, RHT 5.1"),
+    VALUES("subnormal", QHF, value_subnormal, "subnormal and smallest normal numbers", "field report 39, SR 5.4 A17"),
+    WIDE("tiny", QHF, value_tiny, "amaxes where 2688/amax overflows, or just does not", "field reports 38, 39"),
+    VALUES("huge", QHF, value_huge, "bell-shaped times 2^120 (f16: 2^12)", "field report 40"),
+    VALUES("dtypemax", QF, value_dtypemax, "the type's largest number among others", "field report 40"),
+    VALUES("inf", QHF | G, value_inf, "blocks with +Inf, -Inf, both", "field reports 31, 33"),
+    VALUES("nan", QHF | G, value_nan, "one NaN in a block, all NaN, zeros beside NaN; payloads and signs",
+           "field reports 31, 32, 34"),
+    VALUES("naninf", QHF, value_naninf, "NaN and Inf in the same tensor", "field reports 31, 33"),
 
     /* a given amax */
-    GIVEN("amax0", QH, GIVEN_ZERO, value_normal, "bell-shaped with a given amax of 0", "field report 39, SR 5.4 A19"),
-    GIVEN("amaxinf", QH, GIVEN_INF, value_normal, "bell-shaped with a given amax of Inf", "field report 33, SR 5.4"),
-    GIVEN("amaxnan", QH, GIVEN_NAN, value_normal, "bell-shaped with a given amax of NaN", "SR 5.4 A3"),
-    GIVEN("amaxstale", QH, GIVEN_STALE, value_normal, "bell-shaped with a quarter of the real amax",
+    GIVEN("amax0", QHF, GIVEN_ZERO, value_normal, "bell-shaped with a given amax of 0", "field report 39, SR 5.4 A19"),
+    GIVEN("amaxinf", QHF, GIVEN_INF, value_normal, "bell-shaped with a given amax of Inf", "field report 33, SR 5.4"),
+    GIVEN("amaxnan", QHF, GIVEN_NAN, value_normal, "bell-shaped with a given amax of NaN", "SR 5.4 A3"),
+    GIVEN("amaxstale", QHF, GIVEN_STALE, value_normal, "bell-shaped with a quarter of the real amax",
           "field report 53, SR 5.4 A11, A21"),
-    GIVEN("amaxlarge", QH, GIVEN_LARGE, value_normal, "bell-shaped with 1024 times the real amax: scales become subnormal or zero",
+    GIVEN("amaxlarge", QHF, GIVEN_LARGE, value_normal, "bell-shaped with 1024 times the real amax: scales become subnormal or zero",
           "field report 37, SR 5.4 A6"),
-    GIVEN("amaxtiny", QH, GIVEN_TINY, value_zeroblocks, "an amax whose 2688/amax overflows, with zero blocks", "field report 39"),
-    GIVEN("amax4", QH, GIVEN_4, value_normal, "bell-shaped with a given amax of 4", "RHT 5.1"),
-    GIVEN("naninf4", QH, GIVEN_4, value_naninf, "NaN and Inf where the given amax is 4", "field report 34, SR 5.4 A1, A2, A10"),
+    GIVEN("amaxtiny", QHF, GIVEN_TINY, value_zeroblocks, "an amax whose 2688/amax overflows, with zero blocks", "field report 39"),
+    GIVEN("amax4", QHF, GIVEN_4, value_normal, "bell-shaped with a given amax of 4", "RHT 5.1"),
+    GIVEN("naninf4", QHF, GIVEN_4, value_naninf, "NaN and Inf where the given amax is 4", "field report 34, SR 5.4 A1, A2, A10"),
 
     /* the transform */
     VALUES("rht-kat", H, value_rht_kat, "groups with known answers: ones, ramp, one value, cancellation, class cut", "RHT 4.4"),
@@ -178,6 +183,23 @@ const struct data_row fp4_data[] = {
     VALUES("rht-scale-ties", H, value_rht_scale_ties, "amaxes 1.5, 3, 6, 500 with group maxima on E4M3 midpoints", "RHT 2.3, 5.3"),
     VALUES("rht-midpoint", H, value_rht_midpoint, "half of the sums on one midpoint: codes are the random bits",
            "field report 60, RHT 5.3"),
+
+    /* four-over-six */
+    VALUES("ao-random", F, value_ao_random, "torchao's sweep: bell-shaped, from splitmix64 in place of its normal numbers",
+           "FOS 6"),
+    VALUES("ao-boundary", F, value_ao_boundary, "torchao's sweep: linspace from -12 to 12, and 0.001 further out", "FOS 6"),
+    VALUES("ao-maxes", F, value_ao_maxes, "torchao's sweep: the type's largest number everywhere", "FOS 6"),
+    VALUES("ao-denormal", F, value_ao_denormal, "torchao's sweep: subnormal numbers up to 2^-127", "FOS 6"),
+    VALUES("ao-negzero", F, value_ao_negzero, "torchao's sweep: ao-random with -0 in every second row, every third column",
+           "FOS 6"),
+    VALUES("four-ties", F, value_four_ties, "blocks whose candidates' errors are equal, or one ulp apart either way",
+           "design 4; field report 28"),
+    VALUES("four-worked", F, value_four_worked, "worked blocks and those that show a mistake; the seed chooses their amax",
+           "FOS 1.4, 8, 9; field reports 28, 29, 30"),
+    GIVEN("four-scales", F, GIVEN_FOUR_SCALES, value_four_scales,
+          "both candidates' scales on the midpoints of E4M3 -2..2 ulp, and at their cap of 448", "FOS 1.4, 8 P16"),
+    GIVEN("four-special", F, GIVEN_FOUR_SPECIAL, value_four_special,
+          "blocks with NaN, Inf, zeros and underflow; given amaxes 1, NaN, Inf, 0, 2^-127, 1536 by seed", "FOS 3"),
 
     /* real weights */
     WEIGHTS("minilm-embed", 0, "word embeddings of all-MiniLM-L6-v2"),
@@ -198,9 +220,10 @@ const struct data_row fp4_data[] = {
     KIND("allbytes", RS, CONVERT_ALLBYTES, "7 cells, 256 fractions, 256 random bytes", "field reports 61, 62"),
 
     /* bytes and integers */
-    KIND("allcodes", D, BYTES_ALLCODES, "all 16 codes under all 256 scale bytes", "field reports 43, 44, 49"),
-    KIND("random", D | W | P, BYTES_RANDOM, "random bytes (scales without NaN), random 64-bit numbers", "design 4"),
-    KIND("anybytes", D, BYTES_ANY, "random bytes, NaN scales and sign bits included", "field report 47"),
+    KIND("allcodes", D | G, BYTES_ALLCODES, "all 16 codes under all 256 scale bytes; gemm: all pairs of codes",
+         "field reports 43, 44, 49"),
+    KIND("random", D | W | P | G, BYTES_RANDOM, "random bytes (scales without NaN), random 64-bit numbers", "design 4"),
+    KIND("anybytes", D | G, BYTES_ANY, "random bytes, NaN scales and sign bits included", "field report 47"),
     KIND("amaxspecial", D, BYTES_AMAXSPECIAL, "amax 0, Inf, NaN, tiny, huge", "field report 48"),
     KIND("globals", D, BYTES_GLOBAL, "amaxes that a misread global scale would give, under telling scales",
          "field reports 47, 48, 50, 51"),

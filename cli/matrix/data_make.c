@@ -12,6 +12,7 @@ const float e2m1_midpoints[7] = { 0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f }
 
 struct maker maker_of(const struct fp4_case *c, const struct data_row *row, enum fp4_dtype dtype)
 {
+    bool blocks = c->op == OP_QUANTIZE || c->op == OP_FOUR_OVER_SIX;
     struct maker m;
 
     memset(&m, 0, sizeof m);
@@ -20,9 +21,9 @@ struct maker maker_of(const struct fp4_case *c, const struct data_row *row, enum
     m.dtype = dtype;
     m.rows = c->rows;
     m.cols = c->cols;
-    m.transposed = c->op == OP_RHT_QUANTIZE || (c->op == OP_QUANTIZE && !case_has_row(c));
-    m.tile = c->op == OP_QUANTIZE && c->knob[KNOB_BLOCK] == 1;
-    m.anchor_lines = c->op == OP_QUANTIZE && c->knob[KNOB_AMAX] == 1;
+    m.transposed = c->op == OP_RHT_QUANTIZE || (blocks && !case_has_row(c));
+    m.tile = blocks && c->knob[KNOB_BLOCK] == 1;
+    m.anchor_lines = blocks && c->knob[KNOB_AMAX] == 1;
     m.blocks = ((m.transposed && !m.tile ? c->rows : c->cols) + 15) / 16;
     m.stream = stream_of(row->name);
     return m;
@@ -231,6 +232,10 @@ static uint32_t given_bits(const struct fp4_case *c, enum given_amax kind, const
         return 0x40800000u;
     case GIVEN_2688:
         return 0x45280000u;
+    case GIVEN_FOUR_SCALES:
+        return fp4_f32_bits(four_scale_amax(c));
+    case GIVEN_FOUR_SPECIAL:
+        return four_special_amax(c, all ? 0 : line);
     default:
         real = fp4_f32_from_bits(largest(c, x, transposed, line, all));
         return fp4_f32_bits(kind == GIVEN_STALE ? real * 0.25f : real * 1024.0f);
@@ -286,9 +291,12 @@ int generate_inputs(const struct fp4_case *c, const struct data_row *row, struct
     switch (c->op) {
     case OP_QUANTIZE:
     case OP_RHT_QUANTIZE:
+    case OP_FOUR_OVER_SIX:
         return generate_quantizer(c, row, t);
     case OP_DEQUANTIZE:
         return generate_dequantize(c, row, t, err);
+    case OP_GEMM:
+        return generate_gemm(c, row, t, err);
     case OP_SWIZZLE:
         return generate_swizzle(c, row, t, err);
     case OP_PHILOX:

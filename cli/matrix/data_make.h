@@ -92,7 +92,18 @@ float chain_factor(float amax, float block_amax, uint8_t *scale);
 
 /* ---- shared generators ----------------------------------------------------------------------------------------------------------------------- */
 
-enum given_amax { GIVEN_ZERO, GIVEN_INF, GIVEN_NAN, GIVEN_STALE, GIVEN_LARGE, GIVEN_TINY, GIVEN_4, GIVEN_2688 };
+enum given_amax {
+    GIVEN_ZERO,
+    GIVEN_INF,
+    GIVEN_NAN,
+    GIVEN_STALE,
+    GIVEN_LARGE,
+    GIVEN_TINY,
+    GIVEN_4,
+    GIVEN_2688,
+    GIVEN_FOUR_SCALES,
+    GIVEN_FOUR_SPECIAL
+};
 
 /* The generator of most rows: quantizers take row->value and row->given, the other ops go by row->param. */
 int generate_inputs(const struct fp4_case *c, const struct data_row *row, struct case_tensors *t, struct fp4_error *err);
@@ -113,11 +124,19 @@ value_function value_ties, value_ties_any, value_scale_ties, value_scale_ties_an
     value_fractions, value_coords, value_listed;
 /* data_hadamard.c */
 value_function value_rht_kat, value_rht_cut, value_rht_aligned, value_rht_ties, value_rht_scale_ties, value_rht_midpoint;
+/* data_four.c */
+value_function value_ao_random, value_ao_boundary, value_ao_maxes, value_ao_denormal, value_ao_negzero, value_four_ties,
+    value_four_scales, value_four_worked, value_four_special;
+/* The amaxes that four-scales and four-special give; line 0 when there is one for the tensor. */
+float four_scale_amax(const struct fp4_case *c);
+uint32_t four_special_amax(const struct fp4_case *c, size_t line);
 /* data_weights.c */
 value_function value_weights; /* after generate_weights has unpacked them */
 int generate_weights(const struct fp4_case *c, const struct data_row *row, struct case_tensors *t, struct fp4_error *err);
 /* data_convert.c */
 int generate_convert(const struct fp4_case *c, const struct data_row *row, struct case_tensors *t, struct fp4_error *err);
+/* data_gemm.c */
+int generate_gemm(const struct fp4_case *c, const struct data_row *row, struct case_tensors *t, struct fp4_error *err);
 /* data_bytes.c */
 int generate_dequantize(const struct fp4_case *c, const struct data_row *row, struct case_tensors *t, struct fp4_error *err);
 int generate_swizzle(const struct fp4_case *c, const struct data_row *row, struct case_tensors *t, struct fp4_error *err);

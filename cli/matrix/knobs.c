@@ -11,6 +11,9 @@
 #define QUANTIZERS (OP(QUANTIZE) | OP(RHT_QUANTIZE))
 #define CONVERTERS (OP(CVT_RS) | OP(SR_BF16X4) | OP(SR_FP32X4) | OP(SR_BF16X8))
 
+#define FOUR OP(FOUR_OVER_SIX)
+#define GEMM OP(GEMM)
+
 #define RS_MODELS_MAX 64
 
 static const char *const round_tokens[] = { "rn", "sr", NULL };
@@ -35,6 +38,13 @@ static const char *const layout_tokens[] = { "linear", "swizzled", NULL };
 static const char *const swizzle_tokens[] = { "swizzle", "unswizzle", NULL };
 static const char *const pack_tokens[] = { "x4", "x2", NULL };
 static const char *const rounds_tokens[] = { "r10", "r7", NULL };
+static const char *const error_tokens[] = { "mae", "mse", NULL };
+static const char *const mode_tokens[] = { "product", "quantized", "high-precision", "dequantized", NULL };
+static const char *const gemm_sum_tokens[] = { "sum-seq", "sum-exact", NULL };
+static const char *const factor_tokens[] = { "factor-multiply", "factor-divide", NULL };
+static const char *const bias_tokens[] = { "nobias", "bias", NULL };
+static const char *const fast_tokens[] = { "error-exact", "error-fast", NULL };
+static const char *const nan_tokens[] = { "", "nan-drop", "nan-propagate", NULL };
 
 /* The models are a table of the reference; their names are copied here before main runs, so that the knob table stays plain data. */
 static const char *rs_tokens[RS_MODELS_MAX + 1];
@@ -50,11 +60,16 @@ __attribute__((constructor)) static void fill_rs_tokens(void)
 
 const struct knob_row fp4_knobs[] = {
     { KNOB_ROUND, QUANTIZERS, round_tokens, 0, true, "round to nearest even, or stochastically" },
-    { KNOB_BLOCK, OP(QUANTIZE), block_tokens, 0, true, "one scale for 16 elements, or for a 16x16 tile" },
-    { KNOB_OUT, OP(QUANTIZE), out_tokens, 0, false, "rowwise output, transposed output, or both from one call" },
+    { KNOB_MODE, GEMM, mode_tokens, 0, true, "the product of given operands, or a layer with one of its three backward modes" },
+    { KNOB_ERROR, GEMM, error_tokens, 0, false, "the error of a candidate: sum of |d|, or of d * d" },
+    { KNOB_BLOCK, GEMM, block_tokens, 1, false, "block of the weight" },
+    { KNOB_ERROR, FOUR, error_tokens, 0, true, "the error of a candidate: sum of |d|, or of d * d" },
+    { KNOB_BLOCK, OP(QUANTIZE) | FOUR, block_tokens, 0, true, "one scale for 16 elements, or for a 16x16 tile" },
+    { KNOB_OUT, OP(QUANTIZE) | FOUR, out_tokens, 0, false, "rowwise output, transposed output, or both from one call" },
     { KNOB_OUT, OP(RHT_QUANTIZE), rht_out_tokens, 1, false,
       "the transformed and transposed output alone, or the plain rowwise one too" },
-    { KNOB_AMAX, OP(QUANTIZE) | OP(DEQUANTIZE), amax_tokens, 0, false, "one amax a tensor, or one a row (a column, transposed)" },
+    { KNOB_AMAX, OP(QUANTIZE) | OP(DEQUANTIZE) | FOUR | GEMM, amax_tokens, 0, false,
+      "one amax a tensor, or one a row (a column, transposed; gemm: of x)" },
     { KNOB_RS, CONVERTERS, rs_tokens, 0, true, "rule and byte map of the random bits" },
     { KNOB_RS, QUANTIZERS, rs_tokens, 0, false, "rule and byte map of the random bits" },
     { KNOB_STREAM, OP(QUANTIZE), stream_tokens, 0, false, "which random word an element takes; rbits: the words are an input" },
@@ -70,6 +85,12 @@ const struct knob_row fp4_knobs[] = {
     { KNOB_SCALE, OP(SR_FP32X4), scale_tokens, 0, false, "with or without a multiplication before the conversion" },
     { KNOB_COEF, OP(SR_BF16X8), coef_tokens, 0, false, "type of the coefficient" },
     { KNOB_BOUND, OP(DEQUANTIZE), bound_tokens, 0, false, "largest block scale that the tensor was made for" },
+    { KNOB_BOUND, FOUR | GEMM, bound_tokens, 1, false, "largest block scale that the global scale leaves room for" },
+    { KNOB_FAST, FOUR, fast_tokens, 0, false, "errors in the input's domain, or in the scaled one (te-ref, flashinfer)" },
+    { KNOB_NAN, FOUR | GEMM, nan_tokens, 0, false, "NaN makes the scale NaN, or is left out of it; not given: as the recipe does" },
+    { KNOB_SUM, GEMM, gemm_sum_tokens, 0, false, "blocks added in order, each addition rounded, or one rounding" },
+    { KNOB_FACTOR, GEMM, factor_tokens, 0, false, "amax / (6 * bound): by the reciprocal, as on a GPU, or by division" },
+    { KNOB_BIAS, GEMM, bias_tokens, 0, false, "without or with a bias" },
     { KNOB_LAYOUT, OP(DEQUANTIZE), layout_tokens, 0, false, "layout of the scales" },
     { KNOB_SWIZZLE, OP(SWIZZLE), swizzle_tokens, 0, false, "to the GEMM layout, or back" },
     { KNOB_PACK, OP(CVT_RN), pack_tokens, 0, false, "values a conversion" },
@@ -95,6 +116,8 @@ const char *knob_name(enum fp4_knob knob)
         [KNOB_SUM] = "sum",       [KNOB_TRIP] = "trip",       [KNOB_RCP] = "rcp",     [KNOB_KERNEL] = "kernel",
         [KNOB_KTILE] = "ktile",   [KNOB_SCALE] = "scale",     [KNOB_COEF] = "coef",   [KNOB_BOUND] = "bound",
         [KNOB_LAYOUT] = "layout", [KNOB_SWIZZLE] = "swizzle", [KNOB_PACK] = "pack",   [KNOB_ROUNDS] = "rounds",
+        [KNOB_ERROR] = "error",   [KNOB_FAST] = "fast",       [KNOB_NAN] = "nan",     [KNOB_MODE] = "mode",
+        [KNOB_FACTOR] = "factor", [KNOB_BIAS] = "bias",
     };
 
     return names[knob];

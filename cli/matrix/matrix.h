@@ -3,7 +3,7 @@
  * matrix.h: what can be run. Ops, knobs, data constructions and shapes are tables (ops.c, knobs.c, data.c, suites.c); a case is
  * one point of their product and its name is printed from that point and parsed back to it, so name and meaning are one.
  *
- *   name    op / recipe / knob tokens / dtype / data / ROWSxCOLS / sSEED
+ *   name    op / recipe / knob tokens / dtype / data / ROWSxCOLS / sSEED      (gemm: MxNxK)
  *           quantize/te/sr/1x16/bf16/heavy/256x128/s0
  *           Knob tokens come in the order of the knob table; knobs that are not "always shown" appear only when they differ from
  *           their default.
@@ -26,7 +26,9 @@ enum fp4_op {
     OP_SR_BF16X8,
     OP_QUANTIZE,
     OP_RHT_QUANTIZE,
+    OP_FOUR_OVER_SIX,
     OP_DEQUANTIZE,
+    OP_GEMM,
     OP_SWIZZLE,
     OP_PHILOX,
     OP_COUNT
@@ -39,7 +41,9 @@ enum case_recipe {         /* the recipe segment of a name; which ones an op has
                    CR_TE_REF,
                    CR_TORCHAO,
                    CR_FP4SM120,
-                   CR_CURAND, /* philox: offsets counted in words */
+                   CR_FLASHINFER,  /* four-over-six */
+                   CR_FOUROVERSIX, /* four-over-six */
+                   CR_CURAND,      /* philox: offsets counted in words */
                    CR_COUNT
 };
 
@@ -64,6 +68,12 @@ enum fp4_knob {
     KNOB_SWIZZLE,   /* swizzle | unswizzle (op swizzle) */
     KNOB_PACK,      /* x4 | x2 (cvt-rn) */
     KNOB_ROUNDS,    /* r10 | r7 (philox, and every stochastic op) */
+    KNOB_ERROR,     /* mae | mse: what four-over-six makes smaller */
+    KNOB_FAST,      /* error-exact | error-fast (four-over-six): the scaled domain */
+    KNOB_NAN,       /* by recipe | nan-drop | nan-propagate (four-over-six, gemm) */
+    KNOB_MODE,      /* product | quantized | high-precision | dequantized (gemm) */
+    KNOB_FACTOR,    /* factor-multiply | factor-divide (gemm) */
+    KNOB_BIAS,      /* nobias | bias (gemm) */
     KNOB_COUNT
 };
 
@@ -117,8 +127,20 @@ enum fp4_recipe case_recipe_ref(enum case_recipe recipe); /* for quantize and rh
  *                 S scaled f32 [L,P]   S random u32 [L,w] (sr, stream not rbits)   O codes e2m1 [L,P]   S dequantized f32 [L,P]
  *   rht-quantize  as quantize with bf16 x; the transposed direction is always there and begins with
  *                 S transformed.t f32 [C,R]   S exactness.t u8 [C,R/16]; KNOB_OUT both adds the plain rowwise direction, first
+ *   four-over-six I x dtype [R,C]   I given-amax, as quantize
+ *                 then for each direction that KNOB_OUT asks for, rowwise first; *-6 and *-4 belong to the two candidates:
+ *                 O amax f32 [1]|[L]   S global-scale f32 (as amax)   S block-amax f32 [L,b]   S scale-6, scale-4 e4m3 [L,b]
+ *                 S codes-6, codes-4 e2m1 [L,P]   S error-6, error-4 f32 [L,b]   S pick u8 [L,b]: 0 map-to-6, 1 map-to-4
+ *                 O block-scale e4m3 [L,b]   S scaled f32 [L,P]   O codes e2m1 [L,P]   S dequantized f32 [L,P]
  *   dequantize    I codes e2m1 [R,C]   I scales e4m3 [R,C/16] (swizzled: [fp4_swizzle_bytes(R, C/16)])   I amax f32 [1]|[R]
  *                 S decoded-scale f32 [R,C/16]   O dequantized dtype [R,C]
+ *   gemm          (rows M, depth N, cols K)
+ *     product     I a-codes e2m1 [M,K]  I a-scale e4m3 [M,K/16]  I a-amax f32 [1]|[M]  I b-codes [N,K]  I b-scale  I b-amax [1]
+ *                 I bias dtype [N]   S acc f32 [M,N]   O y dtype [M,N]
+ *     the layers  I x bf16 [M,K]  I w bf16 [N,K]  I bias bf16 [N]  I dy bf16 [M,N]
+ *                 x-, w-codes, -scale, -amax (outputs where the mode saves them, stages elsewhere); quantized: O xt-, wt- [K,M], [K,N]
+ *                 O y bf16 [M,N]; quantized: S dy-, dyt- codes, scale, amax; dequantized: S x-values [M,K], w-values [N,K] bf16
+ *                 O grad-input bf16 [M,K]   O grad-weight bf16 [N,K]   O grad-bias bf16 [N] (bias)
  *   swizzle       swizzle: I scales e4m3 [R,C]  O swizzled e4m3 [bytes];  unswizzle: I swizzled [bytes]  O scales [R,C]
  *   philox        I seed u64 [R]  I subsequence u64 [R]  I offset u64 [R]  O words u32 [R,C]   (C a multiple of 4)
  */
@@ -196,6 +218,7 @@ struct fp4_case {
     char input[24];              /* "file-..." when data is NULL */
     size_t rows, cols;
     uint64_t seed;
+    size_t depth; /* gemm: N; 0 elsewhere */
 };
 
 /* A case with every knob at its default. */
@@ -207,6 +230,16 @@ int case_parse(const char *name, struct fp4_case *out, struct fp4_error *err);
 /* Whether the combination is defined (te-fast needs bf16 and 1x16, cols even, ...). The message is the reason. */
 int case_check(const struct fp4_case *c, struct fp4_error *err);
 
+/* gemm: whether the case is a layer, forward and backward, instead of the product of given operands. */
+bool case_is_layer(const struct fp4_case *c);
+void case_linear_params(const struct fp4_case *c, struct fp4_linear_params *p);
+/* The product's operands have sizes and bounds, not yet data. */
+void case_gemm_params(const struct fp4_case *c, struct fp4_gemm_params *p, struct fp4_operand *a, struct fp4_operand *b);
+
+/* four-over-six: whether NaN is propagated (knob, then recipe), and the parameters of a case. */
+bool case_four_keeps_nan(const struct fp4_case *c);
+void case_four_params(const struct fp4_case *c, struct fp4_four_params *p);
+
 /* rht-quantize: whether the sums are rounded to bf16, and whether the reciprocal is the approximate one (knobs, then recipe). */
 bool case_rht_round_trip(const struct fp4_case *c);
 bool case_rht_approx_rcp(const struct fp4_case *c);
@@ -215,8 +248,6 @@ bool case_rht_approx_rcp(const struct fp4_case *c);
 int case_describe(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err);
 /* Allocates the inputs and generates them. */
 int case_inputs(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err);
-/* Allocates outputs and stages (filled with poison). */
-int case_outputs(struct case_tensors *t, bool stages, struct fp4_error *err);
 void case_release(struct case_tensors *t);
 struct tensor *tensor_find(struct case_tensors *t, const char *name); /* NULL when there is none */
 

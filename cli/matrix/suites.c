@@ -19,6 +19,8 @@
 #define DEFAULT 2u
 #define FULL 4u
 #define INPUT 8u
+#define SWEEP 16u
+#define FOUR_TIES 32u
 #define BOTH (DEFAULT | FULL)
 
 const struct suite_row fp4_suites[] = {
@@ -26,10 +28,12 @@ const struct suite_row fp4_suites[] = {
     { "default", "every knob, construction, rs-model and stream mapping, in modest shapes: seconds" },
     { "full", "the default suite, larger shapes (up to 8192x8192) and more seeds: minutes to hours" },
     { "input", "what --input gave: the quantizers over each tensor" },
+    { "four-over-six-440", "torchao's sweep of four-over-six: 160 + 160 + 120 cases" },
+    { "four-over-six-ties", "four-over-six where candidates tie, scales tie or are capped, and where NaN, Inf and zeros stand" },
 };
 const size_t fp4_suite_count = sizeof fp4_suites / sizeof fp4_suites[0];
 
-static const unsigned suite_bits[] = { SMOKE, DEFAULT, FULL, INPUT };
+static const unsigned suite_bits[] = { SMOKE, DEFAULT, FULL, INPUT, SWEEP, FOUR_TIES };
 
 struct suite_cases {
     enum fp4_op op;
@@ -52,6 +56,12 @@ struct suite_cases {
 #define RHT_OWN "rht-kat rht-cut rht-aligned rht-ties rht-scale-ties rht-midpoint "
 #define RHT_EXTREMES "zeros negzero zeroblocks constant subnormal tiny huge inf nan naninf "
 #define RHT_DATA RHT_RANDOM RHT_OWN RHT_EXTREMES GIVEN
+
+#define FOUR_SWEEP "ao-random ao-boundary ao-maxes ao-denormal ao-negzero "
+#define FOUR_OWN FOUR_SWEEP "four-ties four-worked four-scales four-special "
+#define FOUR_EXTREMES "zeros negzero signedzero zeroblocks constant subnormal tiny huge dtypemax inf nan naninf "
+#define FOUR_DATA "normal uniform heavy grid outliers bands spread requantised ties " FOUR_EXTREMES GIVEN FOUR_OWN
+#define FOUR_KNOBS(block) "mae/" block " mse/" block " mae/" block "/bound-448 mse/" block "/bound-448 "
 
 #define ALL_FLOATS "bf16 f32 f16"
 #define TAILS "1x16 1x48 17x34 33x144 31x80 7x2 100x50"
@@ -76,6 +86,12 @@ static const struct suite_cases rows[] = {
     { OP_RHT_QUANTIZE, "te te-fast fp4sm120", "sr", "bf16", "normal", "64x128", 1, SMOKE | BOTH },
     { OP_RHT_QUANTIZE, "te-ref", "rn", "bf16", "normal", "32x16", 1, SMOKE | BOTH },
     { OP_RHT_QUANTIZE, "te", "sr/both/kernel-rowcol rn/kernel-unfused", "bf16", "normal", "64x128", 1, SMOKE | BOTH },
+    { OP_FOUR_OVER_SIX, "torchao", "mae/1x16", "bf16", FOUR_OWN, "16x64", 1, SMOKE | BOTH },
+    { OP_FOUR_OVER_SIX, "torchao", "mse/16x16/bound-448", "bf16", "four-ties ao-boundary", "32x64", 1, SMOKE | BOTH },
+    { OP_FOUR_OVER_SIX, "te te-fast te-ref flashinfer fouroversix", "mae/1x16", "bf16", "four-ties", "16x64", 1, SMOKE | BOTH },
+    { OP_DEQUANTIZE, "torchao", "bound-256", "bf16", "normal", "16x256", 1, SMOKE | BOTH },
+    { OP_GEMM, "torchao te-ref", "product", "bf16", "normal", "16x16x64", 1, SMOKE | BOTH },
+    { OP_GEMM, "torchao", "quantized", "bf16", "normal", "128x128x128", 1, SMOKE | BOTH },
     { OP_DEQUANTIZE, "te", "-", "bf16", "allcodes normal heavy zeros random anybytes amaxspecial globals coords", "16x256", 1,
       SMOKE | BOTH },
     { OP_DEQUANTIZE, "te", "swizzled amax-row", "f32", "normal", "32x64", 1, SMOKE | BOTH },
@@ -177,9 +193,41 @@ static const struct suite_cases rows[] = {
     { OP_RHT_QUANTIZE, "te", "rn sr", "bf16", "normal", "16x16 16x2 48x80 16x272 32x17 8208x16", 1, BOTH },
     { OP_RHT_QUANTIZE, "te", "rn sr", "bf16", WEIGHTS, "64x384", 1, BOTH },
 
+    /* ---- four-over-six ------------------------------------------------------------------------------------------------------------- */
+    { OP_FOUR_OVER_SIX, "torchao", "mae/1x16 mse/16x16", "bf16", FOUR_DATA WEIGHTS, "16x64", 1, BOTH },
+    { OP_FOUR_OVER_SIX, "torchao te te-ref", FOUR_KNOBS("1x16") FOUR_KNOBS("16x16"), "bf16 f32", FOUR_OWN, "32x32", 1, BOTH },
+    { OP_FOUR_OVER_SIX, "te te-fast te-ref", FOUR_KNOBS("1x16/both") FOUR_KNOBS("16x16/both") "mae/1x16/col mse/1x16/col",
+      "bf16 f32", "normal grid four-ties four-special", "32x48", 1, BOTH },
+    { OP_FOUR_OVER_SIX, "torchao te te-fast te-ref flashinfer", "mae/1x16/amax-row mse/1x16/amax-row mae/1x16/amax-row/bound-448",
+      ALL_FLOATS, "normal grid zeroblocks amax0 amaxstale four-ties four-worked four-special", "16x64", 1, BOTH },
+    { OP_FOUR_OVER_SIX, "te-fast flashinfer fouroversix", FOUR_KNOBS("1x16") FOUR_KNOBS("16x16"), "bf16 f16",
+      FOUR_OWN "normal grid nan", "32x32", 1, BOTH },
+    { OP_FOUR_OVER_SIX, "te-ref flashinfer", "mae/1x16/error-fast mse/1x16/error-fast mae/16x16/error-fast", "bf16",
+      "normal grid four-ties four-worked four-special", "16x64", 1, BOTH },
+    { OP_FOUR_OVER_SIX, "torchao",
+      "mae/1x16/nan-propagate mse/16x16/nan-propagate mae/1x16/amax-row/nan-propagate mae/1x16/nan-drop", "bf16 f32",
+      "nan naninf naninf4 amaxnan four-special normal", "16x64", 1, BOTH },
+    { OP_FOUR_OVER_SIX, "torchao te", "mae/1x16", "bf16", "normal grid", "1x16 100x64 17x48 7x512", 1, BOTH },
+    { OP_FOUR_OVER_SIX, "te", "mae/1x16 mse/16x16", "bf16", WEIGHTS, "16x384", 1, BOTH },
+
+    /* ---- gemm ------------------------------------------------------------------------------------------------------------------------- */
+    { OP_GEMM, "torchao te-ref", "product product/amax-row product/bound-448 product/sum-exact product/bias product/amax-row/bias",
+      "f32 bf16", "normal heavy grid outliers bands zeros negzero inf nan random anybytes", "16x24x64", 1, BOTH },
+    { OP_GEMM, "torchao te-ref", "product", "f32 bf16", "normal random", "1x8x32 17x40x96 16x16x2048", 1, BOTH },
+    { OP_GEMM, "torchao te-ref", "product", "f32", "allcodes", "512x16x32", 1, BOTH },
+    { OP_GEMM, "torchao", "product/factor-divide product/amax-row/factor-divide", "f32", "normal random", "16x24x128", 2, BOTH },
+    { OP_GEMM, "torchao", "quantized high-precision dequantized high-precision/amax-row dequantized/amax-row", "bf16",
+      "normal grid", "128x128x128", 1, BOTH },
+    { OP_GEMM, "torchao",
+      "quantized/mse/1x16/bound-448/sum-exact/bias dequantized/mse/1x16/amax-row/bias quantized/bias/factor-divide "
+      "quantized/nan-propagate quantized/nan-drop high-precision/bias",
+      "bf16", "normal nan", "128x128x128", 1, BOTH },
+
     /* ---- dequantize, swizzle, philox ------------------------------------------------------------------------------------------------- */
     { OP_DEQUANTIZE, "te", "- amax-row bound-256 swizzled amax-row/swizzled", ALL_FLOATS,
       "allcodes normal heavy zeros random anybytes amaxspecial globals coords", "32x256", 1, BOTH },
+    { OP_DEQUANTIZE, "torchao", "bound-256 bound-256/amax-row -", ALL_FLOATS, "allcodes normal heavy anybytes amaxspecial",
+      "16x256", 1, BOTH },
     { OP_DEQUANTIZE, "te", "- swizzled", ALL_FLOATS, "allcodes random", "1x16 129x80 144x48 7x2896", 1, BOTH },
     { OP_DEQUANTIZE, "te", "-", ALL_FLOATS, "amaxspecial globals allcodes", "16x256", 12, BOTH },
     { OP_SWIZZLE, "te", "- unswizzle", "e4m3", "coords poison random",
@@ -206,12 +254,43 @@ static const struct suite_cases rows[] = {
       "bf16", "normal grid", "1024x1024 2048x1024 8192x5120", 2, FULL },
     { OP_DEQUANTIZE, "te", "- amax-row swizzled", ALL_FLOATS, "normal random anybytes", "1024x1024 8192x2880", 2, FULL },
     { OP_SWIZZLE, "te", "- unswizzle", "e4m3", "random poison", "8192x512 2880x180", 2, FULL },
+    { OP_FOUR_OVER_SIX, "torchao te", FOUR_KNOBS("1x16") FOUR_KNOBS("16x16") "mae/1x16/amax-row", "bf16", "normal grid four-ties",
+      "256x272 304x304 1024x1024 2048x1024", 1, FULL },
+    { OP_FOUR_OVER_SIX, "te te-fast", "mae/1x16/both mse/16x16/both", "bf16 f32", "normal grid", "256x1024 2048x2048", 1, FULL },
+    { OP_FOUR_OVER_SIX, "torchao", "mae/1x16 mae/16x16", "bf16", "normal", "8192x7168", 1, FULL },
+    { OP_GEMM, "torchao", "quantized high-precision dequantized dequantized/mse/1x16/amax-row", "bf16", "normal", "256x384x512", 1,
+      FULL },
     { OP_PHILOX, "te curand", "- r7", "u32", "random", "65536x16", 8, FULL },
+
+    /* ---- torchao's sweep, in its order; ties ------------------------------------------------------------------------------------------ */
+    { OP_FOUR_OVER_SIX, "torchao", FOUR_KNOBS("1x16"), "bf16 f32", FOUR_SWEEP, "128x256 64x1024 384x256 100x320", 1, SWEEP | FULL },
+    { OP_FOUR_OVER_SIX, "torchao", FOUR_KNOBS("1x16/amax-row"), "bf16 f32", FOUR_SWEEP, "128x256 64x1024 384x256 100x320", 1,
+      SWEEP | FULL },
+    { OP_FOUR_OVER_SIX, "torchao", FOUR_KNOBS("16x16"), "bf16 f32", FOUR_SWEEP, "128x256 64x1024 384x256", 1, SWEEP | FULL },
+    { OP_FOUR_OVER_SIX, "torchao te te-fast te-ref", FOUR_KNOBS("1x16") FOUR_KNOBS("16x16"), "bf16 f32", "four-ties", "64x192", 7,
+      FOUR_TIES | FULL },
+    { OP_FOUR_OVER_SIX, "flashinfer fouroversix", FOUR_KNOBS("1x16") FOUR_KNOBS("16x16"), "bf16 f16", "four-ties", "64x192", 7,
+      FOUR_TIES | FULL },
+    { OP_FOUR_OVER_SIX, "torchao", FOUR_KNOBS("1x16/amax-row"), "bf16 f32", "four-ties four-worked four-special", "48x192", 1,
+      FOUR_TIES | FULL },
+    { OP_FOUR_OVER_SIX, "torchao te te-fast te-ref flashinfer fouroversix", FOUR_KNOBS("1x16") FOUR_KNOBS("16x16"), "bf16",
+      "four-worked", "32x64", 19, FOUR_TIES | FULL },
+    { OP_FOUR_OVER_SIX, "torchao te te-ref", FOUR_KNOBS("1x16") FOUR_KNOBS("16x16"), "bf16 f32", "four-scales", "96x256", 6,
+      FOUR_TIES | FULL },
+    { OP_FOUR_OVER_SIX, "torchao te te-fast te-ref flashinfer fouroversix", FOUR_KNOBS("1x16") FOUR_KNOBS("16x16"), "bf16",
+      "four-special", "32x64", 6, FOUR_TIES | FULL },
+    { OP_FOUR_OVER_SIX, "torchao", "mae/1x16/nan-propagate mae/16x16/nan-propagate", "bf16 f32", "four-special nan naninf4",
+      "32x64", 6, FOUR_TIES | FULL },
+    { OP_FOUR_OVER_SIX, "torchao te", FOUR_KNOBS("1x16") FOUR_KNOBS("16x16"), "bf16 f32",
+      "zeros negzero zeroblocks signedzero inf amax0 amaxinf amaxnan amaxstale amaxlarge subnormal tiny", "32x64", 1,
+      FOUR_TIES | FULL },
 
     /* ---- input ------------------------------------------------------------------------------------------------------------------------ */
     { OP_QUANTIZE, "te te-fast te-ref torchao", "rn/1x16 sr/1x16 rn/1x16/both rn/16x16/both sr/1x16/both", ALL_FLOATS, "{input}",
       "-", 1, INPUT },
     { OP_RHT_QUANTIZE, "te te-fast", "rn sr rn/both/kernel-rowcol", "bf16", "{input}", "-", 1, INPUT },
+    { OP_FOUR_OVER_SIX, "torchao te-fast", "mae/1x16 mse/1x16 mae/1x16/amax-row mae/16x16 mse/16x16", ALL_FLOATS, "{input}", "-", 1,
+      INPUT },
 };
 
 /* ---- expansion ------------------------------------------------------------------------------------------------------------------------- */

@@ -23,9 +23,12 @@
  *     "sections": [ { "title", ["a", "b": { "label", "path", "backend", ["tool", "os", "arch", "build"], "complete" }],
  *                     ["rule": { "tolerance": "0.1%" | null, "signed_zero": "strict" | "equal", "nan": "strict" | "equal" }],
  *       "cases": [ { "case", "op", "verdict", ["reason"], ["only": "a" | "b"], ["first": NAME], ["no_context"], ["repro"],
+ *         ["selection": { "blocks", "flips", "nan_policy_blocks", "nan_payload_blocks", ["nan_propagates": "a" | "b"], "list": [ { "transposed", "row",
+ *                        "block", "a": 6 | 4, "b": 6 | 4, "a_error6", "a_error6_bits", "a_error4", "a_error4_bits", ["a_ulps"],
+ *                        "a_recomputed", "b_error6", ... } ] }]   (ulps: error 4 minus error 6)
  *         ["tensors": [ { "name", "role", "dtype", "shape", "elements", "equal", ["only"], ["shape_differs": true], "located",
  *            located:  "differing", "one_step", "more_steps", "zero_sign", "nan_only", "nan_number", "other", "policy_zero",
- *                      "policy_nan", ["padding_differs": true], ["looks_like"],
+ *                      "policy_nan", ["flipped"], ["nan_policy"], ["padding_differs": true], ["looks_like"],
  *                      "places": [ { "row", "col", "block", ["nibble"], ["input_row", "input_col"], ["input", "input_bits"],
  *                        ["block_amax", "block_amax_bits"], ["scale", "scale_bits"], ["scaled", "scaled_bits"], ["rbits"],
  *                        ["byte"],
@@ -146,6 +149,10 @@ void rule_text(const struct diff_policy *p, struct text *out);
 void summary_text(const struct diff_summary *s, struct text *out);
 /* One line about a tensor: what kind, how many, of which classes. */
 void tensor_text(const struct tensor_diff *t, struct text *out);
+/* Selection flips and NaN policy of four-over-six; nothing when there are none. */
+void picks_text(const struct case_diff *d, const char *indent, struct text *out);
+/* The same as ,"selection":{...}. */
+void picks_json(const struct case_diff *d, struct text *out);
 /* Everything about a case that differs, as the terminal shows it; indent goes before every line. styled: the stream whose colours
  * are used, or NULL. */
 void case_text(const struct case_diff *d, const char *indent, FILE *styled, struct text *out);

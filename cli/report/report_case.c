@@ -212,6 +212,7 @@ void case_text(const struct case_diff *d, const char *indent, FILE *styled, stru
         add_line(indent, "first stage that differs", first->name, out);
     for (size_t i = 0; i < d->tensor_count; i++)
         add_tensor(&d->tensors[i], indent, styled, out);
+    picks_text(d, indent, out);
     if (d->no_context[0])
         add_line(indent, "no input values", d->no_context, out);
     if (d->repro[0] && !d->only[0])

@@ -89,6 +89,10 @@ static void add_located(struct text *t, const struct tensor_diff *d)
     key_count(t, "other", d->classes.other);
     key_count(t, "policy_zero", d->policy_zero);
     key_count(t, "policy_nan", d->policy_nan);
+    if (d->flipped)
+        key_count(t, "flipped", d->flipped);
+    if (d->nan_policy)
+        key_count(t, "nan_policy", d->nan_policy);
     if (d->padding_differs)
         text_add(t, ",\"padding_differs\":true");
     key_text_if(t, "looks_like", d->looks_like);
@@ -147,6 +151,7 @@ static void add_diff(struct text *t, const struct case_diff *d)
     key_text_if(t, "no_context", d->no_context);
     if (d->verdict != VERDICT_EQUAL)
         key_text_if(t, "repro", d->repro);
+    picks_json(d, t);
     if (!d->tensor_count)
         return;
     text_add(t, ",\"tensors\":[");

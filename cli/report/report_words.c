@@ -195,6 +195,17 @@ static void add_blocks(const struct tensor_diff *t, struct text *out)
         text_printf(out, " and %zu more", t->blocks_differing - shown);
 }
 
+/* Elements that picks_text tells as findings of their own. */
+static void add_explained(const struct tensor_diff *t, struct text *out)
+{
+    const char *joint = "; apart from that: ";
+
+    if (!t->differing && !t->padding_differs)
+        joint = ": ";
+    add_count(out, &joint, t->flipped, "in a block with the other candidate", "in blocks with the other candidate");
+    add_count(out, &joint, t->nan_policy, "by NaN policy", "by NaN policy");
+}
+
 void tensor_text(const struct tensor_diff *t, struct text *out)
 {
     char share[ELEMENT_TEXT_MAX];
@@ -211,11 +222,15 @@ void tensor_text(const struct tensor_diff *t, struct text *out)
     } else if (!t->located) {
         text_add(out, ": bytes differ");
         add_blocks(t, out);
+    } else if (!t->differing && !t->padding_differs && t->flipped + t->nan_policy) {
+        text_printf(out, ": of %zu", t->elements);
+        add_explained(t, out);
     } else {
         text_printf(out, ": %zu of %zu differ (%s)", t->differing, t->elements, share_text(t->differing, t->elements, share));
         add_classes(t, out);
         if (t->padding_differs)
             text_add(out, "; the unused last nibble differs");
+        add_explained(t, out);
         add_count(out, &joint, t->policy_zero, "sign of zero", "signs of zero");
         add_count(out, &joint, t->policy_nan, "NaN", "NaNs");
     }

@@ -81,7 +81,7 @@ void term_error(const char *fmt, ...)
 
 /* ---- progress ------------------------------------------------------------------------------------------------------------------- */
 
-static double now(void)
+double term_seconds(void)
 {
     struct timespec ts;
 
@@ -94,7 +94,7 @@ void progress_start(struct progress *p, const char *label, size_t total)
     p->label = label;
     p->total = total;
     p->done = 0;
-    p->start = p->last = now();
+    p->start = p->last = term_seconds();
     p->active = !term_quiet && isatty(STDERR_FILENO);
 }
 
@@ -105,7 +105,7 @@ void progress_step(struct progress *p, size_t done, const char *what)
     p->done = done;
     if (!p->active)
         return;
-    t = now();
+    t = term_seconds();
     if (t - p->last < 0.1 && done < p->total)
         return;
     p->last = t;

@@ -19,6 +19,9 @@ extern bool term_quiet; /* --quiet: no progress and no remarks on stderr; errors
 void term_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void term_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Seconds of the monotonic clock. */
+double term_seconds(void);
+
 /* Progress with rate and time left, on a terminal only. */
 struct progress {
     const char *label;
@@ -33,6 +36,9 @@ void progress_end(struct progress *p);
 /* Set by SIGINT and SIGTERM once term_catch_interrupts() was called. */
 extern volatile int term_interrupted;
 void term_catch_interrupts(void);
+
+/* Insertions, deletions and replacements between two words; 99 when one has more than 60 letters. */
+size_t word_distance(const char *a, const char *b);
 
 /* Grows a string; text is NUL-ended. */
 struct text {

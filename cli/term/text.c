@@ -101,3 +101,29 @@ void text_release(struct text *t)
     free(t->data);
     memset(t, 0, sizeof *t);
 }
+
+size_t word_distance(const char *a, const char *b)
+{
+    size_t row[64], la = strlen(a), lb = strlen(b), i, j;
+
+    if (la > 60 || lb > 60)
+        return 99;
+    for (j = 0; j <= lb; j++)
+        row[j] = j;
+    for (i = 1; i <= la; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (j = 1; j <= lb; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[lb];
+}

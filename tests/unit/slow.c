@@ -892,12 +892,14 @@ float slow_global_scale(enum fp4_recipe recipe, float amax, unsigned bound)
     const bool keep = recipe == FP4_RECIPE_TE_REF || recipe == FP4_RECIPE_TORCHAO;
     const float s = keep ? slow_min_keep(quotient, flt_max) : slow_min_drop(quotient, flt_max);
 
+    if (recipe == FP4_RECIPE_FOUROVERSIX)
+        return quotient;
     if (amax == 0.0F)
-        return recipe == FP4_RECIPE_TE_REF ? flt_max : 1.0F;
+        return recipe == FP4_RECIPE_TE_REF ? flt_max : recipe == FP4_RECIPE_FLASHINFER ? 0.0F : 1.0F;
     return s == 0.0F ? 1.0F : s;
 }
 
-static float load(const void *x, enum fp4_dtype dtype, size_t i)
+float slow_load(const void *x, enum fp4_dtype dtype, size_t i)
 {
     if (dtype == FP4_F32)
         return ((const float *)x)[i];
@@ -915,7 +917,7 @@ static float load(const void *x, enum fp4_dtype dtype, size_t i)
 /* Element k of a line. */
 static float at(const struct fp4_quantize_params *p, const void *x, bool transposed, size_t line, size_t k)
 {
-    return transposed ? load(x, p->input, k * p->cols + line) : load(x, p->input, line * p->cols + k);
+    return transposed ? slow_load(x, p->input, k * p->cols + line) : slow_load(x, p->input, line * p->cols + k);
 }
 
 /* The words of one direction: rbits[line][k / 4]. */
@@ -1343,7 +1345,7 @@ void slow_rht_quantize(const struct fp4_rht_params *p, const uint16_t *x, bool w
             float sums[16];
 
             for (size_t k = 0; k < 16; k++)
-                in[k] = load(x, FP4_BF16, (16 * group + k) * p->cols + feature);
+                in[k] = slow_load(x, FP4_BF16, (16 * group + k) * p->cols + feature);
             slow_rht_group(in, p->sign_mask, p->inverse, p->sum, sums);
             for (size_t k = 0; k < 16; k++) {
                 const unsigned rounded = slow_bf16(sums[k]);
@@ -1370,7 +1372,7 @@ void slow_rht_quantize_row(const struct fp4_rht_params *p, const uint16_t *x, co
     if (p->stochastic)
         rht_words(p, false, true, out);
     for (size_t i = 0; i < p->rows * p->cols; i++) {
-        t[i] = load(x, FP4_BF16, i);
+        t[i] = slow_load(x, FP4_BF16, i);
         amax = widen_max(amax, t[i], false);
     }
     rht_chain(p, t, given_amax ? given_amax[0] : amax, out);

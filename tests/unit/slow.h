@@ -99,6 +99,9 @@ float slow_global_scale(enum fp4_recipe recipe, float amax, unsigned bound);
 void slow_quantize(const struct fp4_quantize_params *p, const void *x, bool transposed, bool other_direction,
                    const float *given_amax, const uint32_t *given_rbits, struct slow_quantized *out);
 
+/* Element i of an array of f32, bf16 or f16, widened; NaN payloads are kept for f32. */
+float slow_load(const void *x, enum fp4_dtype dtype, size_t i);
+
 float slow_dequantize_block(unsigned scale, float amax, unsigned bound);
 float slow_dequantize(unsigned code, unsigned scale, float amax, unsigned bound);
 

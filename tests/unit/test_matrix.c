@@ -63,6 +63,15 @@ Test(case_name, shows_knobs_only_where_they_say_something)
         "swizzle/te/unswizzle/e4m3/poison/1x1/s0",
         "philox/curand/r7/u32/kat/1x4/s0",
         "quantize/te/rn/1x16/f32/file-0123456789abcdef/7x6/s0",
+        "four-over-six/torchao/mae/1x16/bf16/ao-random/128x256/s0",
+        "four-over-six/te/mse/16x16/both/bound-448/f16/four-ties/32x48/s6",
+        "four-over-six/torchao/mae/1x16/amax-row/bound-448/nan-propagate/f32/nan/3x32/s0",
+        "four-over-six/flashinfer/mae/1x16/amax-row/error-fast/bf16/normal/3x32/s0",
+        "four-over-six/te-ref/mae/1x16/f32/file-0123456789abcdef/7x16/s0",
+        "gemm/te-ref/product/f32/normal/3x8x32/s0",
+        "gemm/torchao/product/amax-row/sum-exact/factor-divide/bias/f32/random/3x8x32/s0",
+        "gemm/torchao/dequantized/mse/1x16/amax-row/bf16/normal/128x256x384/s0",
+        "dequantize/torchao/bound-256/bf16/normal/1x16/s0",
     };
     char again[CASE_NAME_MAX];
     size_t i;
@@ -103,6 +112,10 @@ Test(case_parse, says_which_segment_is_wrong_and_what_would_be_right)
         { "quantize/te/rn/1x16/bf16/normal/32/s0", "bad shape '32'" },
         { "quantize/te/rn/1x16/bf16/normal/32x/s0", "bad shape" },
         { "quantize/te/rn/1x16/bf16/normal/0x64/s0", "from 1 to" },
+        { "gemm/te-ref/product/f32/normal/16x32/s0", "write MxNxK" },
+        { "gemm/te-ref/product/f32/normal/16x0x32/s0", "from 1 to" },
+        { "gemm/te-ref/product/f32/normal/16x8x32x2/s0", "write MxNxK" },
+        { "quantize/te/rn/1x16/bf16/normal/16x8x32/s0", "bad shape" },
         { "quantize/te/rn/1x16/bf16/normal/-1x64/s0", "bad shape" },
         { "quantize/te/rn/1x16/bf16/normal/99999999999x64/s0", "from 1 to" },
         { "quantize/te/rn/1x16/bf16/normal/32x64/0", "bad seed segment" },
@@ -167,6 +180,27 @@ Test(case_check, gives_the_reason_why_a_combination_is_undefined)
         { "sr-bf16x8/te/b300/bf16/normal/4x4/s0", "multiple of 8 columns" },
         { "philox/te/u32/kat/4x6/s0", "multiple of 4 columns" },
         { "cvt-rn/ptx/f32/file-0123456789abcdef/4x4/s0", "does not take a tensor of a file" },
+        { "four-over-six/torchao/mae/1x16/bf16/normal/32x24/s0", "multiple of 16 columns" },
+        { "four-over-six/torchao/mae/16x16/bf16/normal/24x32/s0", "multiple of 16 rows" },
+        { "four-over-six/torchao/mae/16x16/amax-row/bf16/normal/32x32/s0", "excludes 16x16" },
+        { "four-over-six/torchao/mae/1x16/error-fast/bf16/normal/32x32/s0", "torchao has no fast error" },
+        { "four-over-six/te/mae/1x16/error-fast/bf16/normal/32x32/s0", "error-fast is recipe te-fast" },
+        { "four-over-six/te/mae/1x16/nan-propagate/bf16/normal/32x32/s0", "does not propagate NaN" },
+        { "four-over-six/te-ref/mae/1x16/nan-drop/bf16/normal/32x32/s0", "does not drop NaN" },
+        { "four-over-six/te/mae/1x16/both/amax-row/bf16/normal/32x32/s0", "no transposed output with one amax a row" },
+        { "four-over-six/te/mae/16x16/col/bf16/normal/32x32/s0", "with a rowwise output only" },
+        { "four-over-six/flashinfer/mae/1x16/f32/normal/32x32/s0", "reads f16 or bf16" },
+        { "four-over-six/flashinfer/mae/16x16/bf16/normal/32x32/s0", "no 16x16 blocks" },
+        { "four-over-six/fouroversix/mae/1x16/bound-448/bf16/normal/32x32/s0", "bound 256" },
+        { "gemm/torchao/product/mse/f32/normal/16x16x32/s0", "belong to a layer" },
+        { "gemm/te-ref/product/factor-divide/f32/normal/16x16x32/s0", "belongs to torchao" },
+        { "gemm/te-ref/product/f32/normal/16x12x32/s0", "" },
+        { "gemm/te-ref/product/f32/normal/16x16x48/s0", "" },
+        { "gemm/te-ref/quantized/bf16/normal/128x128x128/s0", "te-ref has the product alone" },
+        { "gemm/torchao/quantized/f32/normal/128x128x128/s0", "take and give bf16" },
+        { "gemm/torchao/quantized/bf16/random/128x128x128/s0", "bytes of operands" },
+        { "gemm/torchao/quantized/bf16/normal/128x100x128/s0", "128" },
+        { "gemm/torchao/quantized/amax-row/bf16/normal/128x128x128/s0", "row" },
     };
     struct fp4_case c;
     size_t i;
@@ -255,16 +289,60 @@ Test(tables, translate_knob_values)
     cr_expect_eq(knob_bound(0), 448);
     cr_expect_eq(knob_bound(1), 256);
     cr_expect_eq(case_recipe_ref(CR_TORCHAO), FP4_RECIPE_TORCHAO);
+    cr_expect_eq(case_recipe_ref(CR_FLASHINFER), FP4_RECIPE_FLASHINFER);
+    cr_expect_eq(case_recipe_ref(CR_FOUROVERSIX), FP4_RECIPE_FOUROVERSIX);
+}
+
+Test(tables, translate_the_knobs_of_four_over_six)
+{
+    struct fp4_case c = parsed("four-over-six/te-ref/mse/1x16/amax-row/bound-448/error-fast/f16/normal/3x32/s0");
+    struct fp4_four_params p;
+
+    case_four_params(&c, &p);
+    cr_expect(p.recipe == FP4_RECIPE_TE_REF && p.input == FP4_F16 && p.rows == 3 && p.cols == 32 && !p.block_16x16 && p.row_scaled);
+    cr_expect(p.bound == 448 && p.error == FP4_FOUR_MSE && p.fast_error && p.nan == FP4_FOUR_NAN_PROPAGATE);
+    c = parsed("four-over-six/te-fast/mae/16x16/bf16/normal/16x32/s0");
+    case_four_params(&c, &p);
+    cr_expect(p.block_16x16 && !p.row_scaled && p.bound == 256 && p.error == FP4_FOUR_MAE && p.fast_error);
+    cr_expect_eq(p.nan, FP4_FOUR_NAN_DROP);
+    c = parsed("four-over-six/torchao/mae/1x16/nan-propagate/bf16/normal/16x32/s0");
+    case_four_params(&c, &p);
+    cr_expect(p.nan == FP4_FOUR_NAN_PROPAGATE && !p.fast_error);
+}
+
+Test(tables, translate_the_knobs_of_gemm)
+{
+    struct fp4_case c = parsed("gemm/torchao/dequantized/mse/1x16/amax-row/sum-exact/factor-divide/bf16/normal/128x256x384/s0");
+    struct fp4_linear_params l;
+    struct fp4_gemm_params p;
+    struct fp4_operand a, b;
+
+    cr_expect(case_is_layer(&c));
+    case_linear_params(&c, &l);
+    cr_expect(l.m == 128 && l.n == 256 && l.k == 384 && l.bound == 256 && l.error == FP4_FOUR_MSE && l.nan == FP4_FOUR_NAN_DROP);
+    cr_expect(l.row_scaled && !l.weight_16x16 && l.backward == FP4_BACKWARD_DEQUANTIZED && l.sum == FP4_GEMM_EXACT &&
+              l.divide_factor);
+    c = parsed("gemm/torchao/quantized/bound-448/nan-propagate/bf16/normal/128x128x128/s0");
+    case_linear_params(&c, &l);
+    cr_expect(l.weight_16x16 && l.backward == FP4_BACKWARD_QUANTIZED && l.bound == 448 && l.nan == FP4_FOUR_NAN_PROPAGATE);
+    c = parsed("gemm/torchao/high-precision/bf16/normal/128x128x128/s0");
+    case_linear_params(&c, &l);
+    cr_expect_eq(l.backward, FP4_BACKWARD_HIGH_PRECISION);
+    c = parsed("gemm/te-ref/product/amax-row/bound-448/f32/normal/3x8x32/s0");
+    cr_expect(!case_is_layer(&c));
+    case_gemm_params(&c, &p, &a, &b);
+    cr_expect(p.recipe == FP4_RECIPE_TE_REF && p.m == 3 && p.n == 8 && p.k == 32 && p.sum == FP4_GEMM_SEQ && p.output == FP4_F32);
+    cr_expect(a.row_scaled && !b.row_scaled && a.bound == 448 && b.bound == 448);
 }
 
 /* ---- suites ----------------------------------------------------------------------------------------------------------------------------- */
 
 Test(suites, round_trip_every_name_and_have_no_name_twice)
 {
-    static const char *const names[] = { "smoke", "default", "full" };
+    static const char *const names[] = { "smoke", "default", "full", "four-over-six-440", "four-over-six-ties" };
     size_t i, j;
 
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct case_list list = select_suite(names[i]);
         char **texts = calloc(list.count, sizeof *texts), again[CASE_NAME_MAX];
 
@@ -311,6 +389,28 @@ Test(suites, have_the_sizes_that_they_promise)
     case_list_release(&smoke);
     case_list_release(&normal);
     case_list_release(&full);
+}
+
+/* FOS 6: 2 errors x 2 bounds x 2 dtypes x 5 constructions, over 4, 4 and 3 shapes. */
+Test(suites, sweep_of_four_over_six_has_torchaos_axes)
+{
+    struct case_list list = select_suite("four-over-six-440");
+    size_t tensor = 0, row = 0, tile = 0, i;
+
+    for (i = 0; i < list.count; i++) {
+        const struct fp4_case *c = &list.items[i];
+
+        cr_expect(c->op == OP_FOUR_OVER_SIX && c->recipe == CR_TORCHAO && c->seed == 0 && !c->knob[KNOB_OUT] && !c->knob[KNOB_NAN]);
+        cr_expect_eq(strncmp(c->data->name, "ao-", 3), 0);
+        cr_expect_neq(c->dtype, FP4_F16);
+        *(c->knob[KNOB_BLOCK] ? &tile : c->knob[KNOB_AMAX] ? &row : &tensor) += 1;
+        cr_expect(!c->knob[KNOB_BLOCK] || c->rows % 16 == 0);
+    }
+    cr_expect_eq(list.count, 440);
+    cr_expect_eq(tensor, 160);
+    cr_expect_eq(row, 160);
+    cr_expect_eq(tile, 120);
+    case_list_release(&list);
 }
 
 static void expect_covered(const char *suite, bool tokens)
@@ -364,7 +464,7 @@ static void expect_tensors(const char *name, const char *wanted)
     struct fp4_case c = parsed(name);
     struct fp4_error err = { FP4_OK, "" };
     struct case_tensors t;
-    char text[1600] = "", one[100];
+    char text[2600] = "", one[100];
     size_t i;
 
     cr_assert_eq(case_describe(&c, &t, &err), 0, "%s", err.msg);
@@ -407,23 +507,31 @@ Test(case_describe, lists_tensors_in_stage_order)
                    "I codes e2m1 5x32, I scales e4m3 512, I amax f32 5, S decoded-scale f32 5x2, O dequantized f16 5x32");
     expect_tensors("swizzle/te/e4m3/coords/129x5/s0", "I scales e4m3 129x5, O swizzled e4m3 2048");
     expect_tensors("swizzle/te/unswizzle/e4m3/coords/129x5/s0", "I swizzled e4m3 2048, O scales e4m3 129x5");
+    expect_tensors(
+        "four-over-six/te/mae/1x16/both/bf16/amaxstale/16x32/s0",
+        "I x bf16 16x32, I given-amax f32 1, I given-amax.t f32 1, O amax f32 1, S global-scale f32 1, S block-amax f32 16x2, "
+        "S scale-6 e4m3 16x2, S scale-4 e4m3 16x2, S codes-6 e2m1 16x32, S codes-4 e2m1 16x32, S error-6 f32 16x2, "
+        "S error-4 f32 16x2, S pick u8 16x2, O block-scale e4m3 16x2, S scaled f32 16x32, O codes e2m1 16x32, "
+        "S dequantized f32 16x32, O amax.t f32 1, S global-scale.t f32 1, S block-amax.t f32 32x1, S scale-6.t e4m3 32x1, "
+        "S scale-4.t e4m3 32x1, S codes-6.t e2m1 32x16, S codes-4.t e2m1 32x16, S error-6.t f32 32x1, S error-4.t f32 32x1, "
+        "S pick.t u8 32x1, O block-scale.t e4m3 32x1, S scaled.t f32 32x16, O codes.t e2m1 32x16, S dequantized.t f32 32x16");
+    expect_tensors(
+        "gemm/torchao/product/amax-row/bias/f32/normal/3x8x32/s0",
+        "I a-codes e2m1 3x32, I a-scale e4m3 3x2, I a-amax f32 3, I b-codes e2m1 8x32, I b-scale e4m3 8x2, I b-amax f32 1, "
+        "I bias f32 8, S acc f32 3x8, O y f32 3x8");
+    expect_tensors(
+        "gemm/torchao/quantized/bias/bf16/normal/128x256x384/s0",
+        "I x bf16 128x384, I w bf16 256x384, I bias bf16 256, I dy bf16 128x256, S x-codes e2m1 128x384, "
+        "S x-scale e4m3 128x24, S x-amax f32 1, S w-codes e2m1 256x384, S w-scale e4m3 256x24, S w-amax f32 1, "
+        "O xt-codes e2m1 384x128, O xt-scale e4m3 384x8, O xt-amax f32 1, O wt-codes e2m1 384x256, O wt-scale e4m3 384x16, "
+        "O wt-amax f32 1, O y bf16 128x256, S dy-codes e2m1 128x256, S dy-scale e4m3 128x16, S dy-amax f32 1, "
+        "S dyt-codes e2m1 256x128, S dyt-scale e4m3 256x8, S dyt-amax f32 1, O grad-input bf16 128x384, "
+        "O grad-weight bf16 256x384, O grad-bias bf16 256");
+    expect_tensors("gemm/torchao/dequantized/amax-row/bf16/normal/128x128x256/s0",
+                   "I x bf16 128x256, I w bf16 128x256, I dy bf16 128x128, O x-codes e2m1 128x256, O x-scale e4m3 128x16, "
+                   "O x-amax f32 128, O w-codes e2m1 128x256, O w-scale e4m3 128x16, O w-amax f32 1, O y bf16 128x128, "
+                   "S x-values bf16 128x256, S w-values bf16 128x256, O grad-input bf16 128x256, O grad-weight bf16 128x256");
     expect_tensors("philox/te/u32/kat/7x8/s0", "I seed u64 7, I subsequence u64 7, I offset u64 7, O words u32 7x8");
-}
-
-Test(case_outputs, poisons_outputs_and_leaves_stages_out_unless_asked)
-{
-    struct fp4_case c = parsed("quantize/te/rn/1x16/bf16/normal/16x32/s0");
-    struct fp4_error err = { FP4_OK, "" };
-    struct case_tensors t;
-
-    cr_assert_eq(case_inputs(&c, &t, &err), 0, "%s", err.msg);
-    cr_assert_eq(case_outputs(&t, false, &err), 0);
-    cr_expect(tensor_find(&t, "codes")->data && !tensor_find(&t, "scaled")->data && !tensor_find(&t, "nothing"));
-    cr_expect_neq(tensor_find(&t, "codes")->data[0], 0);
-    cr_assert_eq(case_outputs(&t, true, &err), 0);
-    cr_expect(tensor_find(&t, "scaled")->data);
-    case_release(&t);
-    cr_expect(!tensor_find(&t, "x")->data);
 }
 
 /* ---- selecting -------------------------------------------------------------------------------------------------------------------------- */
