@@ -174,6 +174,15 @@ static struct fp4_rs_model model_in(const struct dialect *d, const struct fp4_ca
     return m;
 }
 
+static float numerator_of(const struct dialect *d, const struct fp4_case *c)
+{
+    bool narrow = c->op == OP_FOUR_OVER_SIX && knob_bound(c->knob[KNOB_BOUND]) == 256;
+
+    if (d->slot[SLOT_GLOBAL] == GLOBAL_BOUND)
+        narrow = !narrow;
+    return narrow ? 1536.0f : 2688.0f;
+}
+
 static void mark_written(struct case_tensors *t)
 {
     for (size_t i = 0; i < t->count; i++)
@@ -183,12 +192,13 @@ static void mark_written(struct case_tensors *t)
 
 int replay_case(const struct dialect *d, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
 {
-    const struct replay r = { d, c, t, model_in(d, c) };
+    const struct replay r = { d, c, t, numerator_of(d, c), model_in(d, c) };
     int status;
 
     switch (c->op) {
     case OP_QUANTIZE:
     case OP_RHT_QUANTIZE:
+    case OP_FOUR_OVER_SIX:
         status = replay_quantizer(&r, err);
         break;
     case OP_DEQUANTIZE:

@@ -12,6 +12,7 @@ struct replay { /* one case in one dialect */
     const struct dialect *d;
     const struct fp4_case *c;
     struct case_tensors *t;
+    float numerator;           /* 6 * bound of the global scale */
     struct fp4_rs_model model; /* after SLOT_MODEL and SLOT_MAP; the rule after SLOT_RULE where that is one of the reference's */
 };
 
@@ -62,6 +63,8 @@ struct element_scale {
 struct element_scale replay_element_scale(const struct replay *r, const struct fp4_chain *ch, const struct globals *g,
                                           float block_amax, uint32_t byte);
 float replay_e4m3(const struct replay *r, uint32_t byte); /* decoding as the dialect reads it */
+/* The byte of a scale d before rounding, of a block with that maximum; scale: S_enc. */
+uint32_t replay_to_scale(const struct replay *r, float d, float block_amax, float scale);
 /* fl(block_amax through the formula of the scale), before its rounding to E4M3 */
 float replay_unrounded_scale(const struct replay *r, const struct fp4_chain *ch, const struct globals *g, float block_amax);
 

@@ -22,7 +22,7 @@ static float decoded_code(const struct replay *r, unsigned code)
 static float global_of(const struct decoder *d, float amax)
 {
     switch (slot_of(d->r, SLOT_GLOBAL)) {
-    case GLOBAL_INVERTED:
+    case GLOBAL_INVERSE:
         return fp4a_div(1.0f, fp4a_mul(amax, d->factor));
     case GLOBAL_LEFT_OUT:
         return 1.0f;
@@ -40,7 +40,7 @@ static float value_of(const struct decoder *d, unsigned code, float sf, float am
     float q = decoded_code(d->r, code), scale;
 
     switch (slot_of(d->r, SLOT_GLOBAL)) {
-    case GLOBAL_INVERTED:
+    case GLOBAL_INVERSE:
     case GLOBAL_LEFT_OUT:
     case GLOBAL_RECIPROCAL:
     case GLOBAL_TWICE:

@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replay_quantize.c: quantize and rht-quantize, stage by stage over whole planes, right and wrong. */
-#include "replay.h"
+#include "replay_plane.h"
 
 #include "backend_rows.h"
 #include "case_build.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* One direction of output. */
-struct plane {
-    const struct replay *r;
-    const char *suffix;
-    bool transposed;
-    size_t rows, cols;            /* of the input, as the kernel takes them */
-    size_t lines, packed, blocks; /* of the output */
-    struct fp4_chain chain;
-    struct stream_use use;
-    float *v;                     /* [lines][packed]: what is quantized */
-    float *block_amax;            /* [lines][blocks] */
-    uint8_t *scale, *code;        /* [lines][blocks], [lines][packed] */
-    const uint8_t *rbits, *given; /* inputs, or NULL */
-};
 
 static bool stochastic(const struct replay *r)
 {
@@ -93,6 +78,14 @@ static void block_add(const struct plane *p, struct maximum *m, size_t line, siz
         maximum_add(m, p->v[(first + i) % total]);
 }
 
+static bool all_nan(const struct plane *p, size_t line, size_t b)
+{
+    for (size_t i = 0; i < block_length(p, b); i++)
+        if (!fp4a_is_nan(p->v[line * p->packed + 16 * b + i]))
+            return false;
+    return true;
+}
+
 static float block_maximum(const struct plane *p, size_t line, size_t height, size_t b)
 {
     const struct replay *r = p->r;
@@ -106,12 +99,14 @@ static float block_maximum(const struct plane *p, size_t line, size_t height, si
         if (how == BLOCK_32 && (b ^ 1) < p->blocks)
             block_add(p, &m, line + i, b ^ 1);
     }
+    if (p->four.all_nan_keeps && !how && all_nan(p, line, b))
+        return fp4a_float(FP4_QNAN);
     return how == BLOCK_BF16 ? fp4a_round_bf16(m.acc) : m.acc;
 }
 
 static void find_block_maxima(const struct plane *p)
 {
-    bool tiles = p->r->c->op == OP_QUANTIZE && p->r->c->knob[KNOB_BLOCK] == 1 && slot_of(p->r, SLOT_BLOCK_AMAX) != BLOCK_ROW;
+    bool tiles = plane_has_tiles(p) && slot_of(p->r, SLOT_BLOCK_AMAX) != BLOCK_ROW;
     size_t step = tiles ? 16 : 1;
 
     for (size_t line = 0; line < p->lines; line += step) {
@@ -179,7 +174,7 @@ static void encode_block(const struct plane *p, const struct globals *g, size_t 
 
 static bool by_line(const struct replay *r)
 {
-    return r->c->op == OP_QUANTIZE && r->c->knob[KNOB_AMAX] == 1;
+    return r->c->op != OP_RHT_QUANTIZE && r->c->knob[KNOB_AMAX] == 1;
 }
 
 static float given_at(const uint8_t *given, size_t i)
@@ -205,7 +200,7 @@ static void put_amax(const struct plane *p, size_t at, float amax)
 static float amax_for(const struct plane *p, const float *seen, size_t line)
 {
     const struct replay *r = p->r;
-    bool keep = r->c->op == OP_QUANTIZE ? p->chain.keep_nan : p->chain.nan_code_zero;
+    bool keep = r->c->op == OP_RHT_QUANTIZE ? p->chain.nan_code_zero : p->chain.keep_nan;
 
     if (p->given && slot_of(r, SLOT_AMAX) != AMAX_COMPUTED)
         return given_at(p->given, by_line(r) ? line : 0);
@@ -227,8 +222,12 @@ static void encode_plane(struct plane *p, const float *seen, const float *forced
             if (line == 0 || by_line(p->r))
                 put_amax(p, line, g.amax);
         }
-        for (size_t b = 0; b < p->blocks; b++)
-            encode_block(p, &g, line, b);
+        for (size_t b = 0; b < p->blocks; b++) {
+            if (p->r->c->op != OP_FOUR_OVER_SIX)
+                encode_block(p, &g, line, b);
+            else if (!plane_has_tiles(p) || line % 16 == 0)
+                replay_four_block(p, &g, line, b);
+        }
     }
 }
 
@@ -339,6 +338,10 @@ static void set_chain(const struct call *k, struct plane *p)
     const struct fp4_case *c = k->r->c;
     struct fp4_rht_params rp;
 
+    if (c->op == OP_FOUR_OVER_SIX) {
+        replay_four_chain(p);
+        return;
+    }
     if (c->op == OP_QUANTIZE) {
         p->chain = chain_quantize(case_recipe_ref(c->recipe), stochastic(k->r) && k->r->model.rule == FP4_RS_FMA_FLOOR);
         set_stream(k, p, false);

@@ -8,19 +8,17 @@
 
 /* ---- the global scale ----------------------------------------------------------------------------------------------------------- */
 
-static float quotient(unsigned how, float amax)
+static float quotient(const struct replay *r, unsigned how, float amax)
 {
     switch (how) {
-    case GLOBAL_BOUND:
-        return fp4a_div(1536.0f, amax);
     case GLOBAL_RECIPROCAL:
-        return fp4a_mul(fp4a_div(1.0f, amax), 2688.0f);
+        return fp4a_mul(fp4a_div(1.0f, amax), r->numerator);
     case GLOBAL_ONLY_448:
-        return fp4a_div(448.0f, amax);
+        return fp4a_div(r->numerator / 6.0f, amax);
     case GLOBAL_STEPS:
-        return fp4a_mul(fp4a_div(448.0f, amax), 6.0f);
+        return fp4a_mul(fp4a_div(r->numerator / 6.0f, amax), 6.0f);
     default:
-        return fp4a_div(2688.0f, amax);
+        return fp4a_div(r->numerator, amax);
     }
 }
 
@@ -32,31 +30,43 @@ static float of_nan(unsigned edge, enum chain_global global)
         return FLT_BIG;
     if (edge == EDGE_NAN_KEPT)
         return fp4a_float(FP4_QNAN);
-    return global == GLOBAL_TE ? FLT_BIG : global == GLOBAL_ROWCOL ? 1.0f : fp4a_float(FP4_QNAN);
+    if (global == GLOBAL_ROWCOL)
+        return 1.0f;
+    return global == GLOBAL_TE || global == GLOBAL_TOKEN || global == GLOBAL_INVERTED ? FLT_BIG : fp4a_float(FP4_QNAN);
+}
+
+static float of_zero(unsigned edge, enum chain_global global)
+{
+    if (global == GLOBAL_BARE)
+        return fp4a_float(0x7F800000u);
+    if (global == GLOBAL_TOKEN)
+        return 0.0f;
+    return edge == EDGE_ZERO_UNGUARDED || global == GLOBAL_TE_REF || global == GLOBAL_INVERTED ? FLT_BIG : 1.0f;
 }
 
 static float encode_scale(const struct replay *r, enum chain_global global, float amax)
 {
-    unsigned edge = slot_of(r, SLOT_GLOBAL_EDGE);
+    unsigned edge = slot_of(r, SLOT_GLOBAL_EDGE), how = slot_of(r, SLOT_GLOBAL);
+    bool guarded = global != GLOBAL_ROWCOL && global != GLOBAL_INVERTED && global != GLOBAL_BARE;
     float s;
 
     if (fp4a_is_nan(amax))
         return of_nan(edge, global);
     if (amax == 0.0f)
-        return edge == EDGE_ZERO_UNGUARDED || global == GLOBAL_TE_REF ? FLT_BIG : 1.0f;
+        return of_zero(edge, global);
     if (global == GLOBAL_ROWCOL && amax < 0.0f)
         return 1.0f;
-    s = quotient(slot_of(r, SLOT_GLOBAL), amax);
-    if (edge != EDGE_UNCLAMPED && s > FLT_BIG)
+    s = quotient(r, !how && global == GLOBAL_INVERTED ? GLOBAL_RECIPROCAL : how, amax);
+    if (edge != EDGE_UNCLAMPED && global != GLOBAL_BARE && s > FLT_BIG)
         s = FLT_BIG;
-    return s == 0.0f && global != GLOBAL_ROWCOL && edge != EDGE_INF_UNGUARDED ? 1.0f : s;
+    return s == 0.0f && guarded && edge != EDGE_INF_UNGUARDED ? 1.0f : s;
 }
 
 struct globals replay_globals(const struct replay *r, const struct fp4_chain *ch, float amax)
 {
     struct globals g = { fp4a_canonical(amax), encode_scale(r, ch->global, amax), 0.0f };
 
-    if (slot_of(r, SLOT_GLOBAL) == GLOBAL_INVERTED)
+    if (slot_of(r, SLOT_GLOBAL) == GLOBAL_INVERSE)
         g.enc = fp4a_div(1.0f, g.enc);
     if (slot_of(r, SLOT_GLOBAL) == GLOBAL_TWICE)
         g.enc = fp4a_mul(g.enc, g.enc);
@@ -64,9 +74,9 @@ struct globals replay_globals(const struct replay *r, const struct fp4_chain *ch
         g.enc = 1.0f;
     g.dec = fp4a_div(1.0f, g.enc);
     if (slot_of(r, SLOT_DECODE_SCALE) == DECODE_AMAX_DIVIDED)
-        g.dec = fp4a_div(g.amax, 2688.0f);
+        g.dec = fp4a_div(g.amax, r->numerator);
     if (slot_of(r, SLOT_DECODE_SCALE) == DECODE_AMAX_MULTIPLIED)
-        g.dec = fp4a_mul(g.amax, fp4a_float(FP4_INV_2688));
+        g.dec = fp4a_mul(g.amax, fp4a_div(1.0f, r->numerator));
     return g;
 }
 
@@ -95,9 +105,12 @@ static float formula(unsigned how, const struct globals *g, float b)
 float replay_unrounded_scale(const struct replay *r, const struct fp4_chain *ch, const struct globals *g, float block_amax)
 {
     unsigned how = slot_of(r, SLOT_FORMULA);
-    float d = formula(how ? how : ch->divide_by_six ? FORMULA_DIVIDED : FORMULA_MULTIPLIED, g, block_amax);
+    unsigned usual = r->c->op == OP_FOUR_OVER_SIX ? FORMULA_BLOCK_DIVIDED
+                     : ch->divide_by_six          ? FORMULA_DIVIDED
+                                                  : FORMULA_MULTIPLIED;
+    float d = formula(how ? how : usual, g, block_amax);
 
-    return ch->keep_nan ? d : fp4a_min_drop(d, FLT_BIG);
+    return ch->keep_nan || r->c->op == OP_FOUR_OVER_SIX ? d : fp4a_min_drop(d, FLT_BIG);
 }
 
 static uint32_t to_e4m3(unsigned how, float v)
@@ -129,13 +142,17 @@ static uint32_t to_e4m3(unsigned how, float v)
 
 uint32_t replay_scale_byte(const struct replay *r, const struct fp4_chain *ch, const struct globals *g, float block_amax)
 {
-    unsigned edge = slot_of(r, SLOT_SCALE_EDGE);
-    float d, a;
-    uint32_t byte;
+    return replay_to_scale(r, replay_unrounded_scale(r, ch, g, block_amax), block_amax, g->enc);
+}
 
-    d = replay_unrounded_scale(r, ch, g, block_amax);
+uint32_t replay_to_scale(const struct replay *r, float d, float block_amax, float scale)
+{
+    unsigned edge = slot_of(r, SLOT_SCALE_EDGE);
+    uint32_t byte;
+    float a;
+
     if (edge == SCALE_ZERO_ONE && block_amax == 0.0f)
-        d = g->enc; /* 1 in place of block_amax / 6 */
+        d = scale; /* 1 in place of block_amax / 6 */
     a = fp4a_abs(d);
     byte = to_e4m3(slot_of(r, SLOT_SCALE_ROUND), d);
     switch (edge) {

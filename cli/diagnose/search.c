@@ -12,6 +12,7 @@
 #define PAIR_SINGLES 96
 #define WORTH 0.5 /* of the differing units less the broken ones, to be named */
 #define EPSILON 1e-9
+#define NO_CHANCE (-1e9)
 #define PENALTY 0.25 /* the most that a case can count against a hypothesis that another case may still owe its fault to */
 
 struct candidate {
@@ -49,7 +50,8 @@ static bool open_to(const struct deviation *row, const struct dialect *base, enu
 
 /* ---- one deviation on top of a dialect ------------------------------------------------------------------------------------------- */
 
-static double score_all(struct evidence **cases, size_t n, const struct dialect *d)
+/* The sum of the grades; NO_CHANCE as soon as it cannot reach `least` any more, since most hypotheses fail on the first case. */
+static double score_reaching(struct evidence **cases, size_t n, const struct dialect *d, double least)
 {
     double sum = 0.0;
 
@@ -57,8 +59,15 @@ static double score_all(struct evidence **cases, size_t n, const struct dialect 
         struct score s = evidence_score(cases[i], d);
 
         sum += grade(cases[i], &s);
+        if (sum + (double)(n - i - 1) < least - EPSILON)
+            return NO_CHANCE;
     }
     return sum;
+}
+
+static double score_all(struct evidence **cases, size_t n, const struct dialect *d)
+{
+    return score_reaching(cases, n, d, NO_CHANCE);
 }
 
 static size_t equal_broken(struct evidence **equal, size_t n, const struct dialect *d)
@@ -110,17 +119,17 @@ static struct candidate break_ties(struct hunt *h, const struct dialect *base, d
 /* The best deviation on top of base; its row is NULL when there is none at all. */
 static struct candidate best_on(struct hunt *h, const struct dialect *base)
 {
-    struct candidate best = { .score = -1e9 };
+    struct candidate best = { .score = NO_CHANCE };
 
     for (size_t i = 0; i < fp4_deviation_count; i++) {
         const struct deviation *row = &fp4_deviations[i];
         struct candidate *c = &h->all[i];
 
-        *c = (struct candidate){ .score = -1e9 };
+        *c = (struct candidate){ .score = NO_CHANCE };
         if (!open_to(row, base, h->op))
             continue;
         struct dialect d = with(base, row);
-        *c = (struct candidate){ .row = row, .score = score_all(h->cases, h->count, &d) };
+        *c = (struct candidate){ .row = row, .score = score_reaching(h->cases, h->count, &d, best.score) };
         if (c->score > best.score)
             best = *c;
     }

@@ -51,11 +51,11 @@ Test(replay, without_a_deviation_it_is_the_reference_on_the_default_suite, .time
 
     cr_assert(suite_select(&all, &list, NULL) == 0);
     for (size_t i = 0; i < list.count; i++)
-        if (list.items[i].rows * list.items[i].cols <= 20000) {
+        if (list.items[i].rows * list.items[i].cols <= 20000 && list.items[i].op != OP_GEMM) { /* products are not replayed */
             check_replay(&list.items[i]);
             checked++;
         }
-    cr_expect(checked * 10 > list.count * 9, "%zu of %zu", checked, list.count);
+    cr_expect(checked * 10 > list.count * 8, "%zu of %zu", checked, list.count);
     case_list_release(&list);
 }
 
@@ -106,7 +106,7 @@ Test(replay, rounding_faults_give_the_codes_of_their_description)
         static const struct dialect right;
         struct fp4_case c = case_make(OP_CVT_RS, CR_PTX, FP4_F32, NULL, 1, 4, 0);
         struct dialect d = with(rows[i].name);
-        struct replay r = { &d, &c, NULL, { FP4_RS_TRUNC, FP4_MAP_B300 } }, good = r;
+        struct replay r = { &d, &c, NULL, 2688.0f, { FP4_RS_TRUNC, FP4_MAP_B300 } }, good = r;
         float x = fp4_f32_from_bits(rows[i].x);
         uint32_t word = rows[i].byte * 0x01010101u;
 
@@ -119,7 +119,7 @@ Test(replay, rounding_faults_give_the_codes_of_their_description)
     }
     struct fp4_case rn = case_make(OP_CVT_RN, CR_PTX, FP4_F32, NULL, 1, 4, 0);
     struct dialect away = with("ties-away"), down = with("ties-to-zero");
-    const struct replay a = { &away, &rn, NULL, { 0 } }, z = { &down, &rn, NULL, { 0 } };
+    const struct replay a = { &away, &rn, NULL, 2688.0f, { 0 } }, z = { &down, &rn, NULL, 2688.0f, { 0 } };
     cr_expect(replay_nearest(&a, 0.25f, 0.25f) == 1 && replay_nearest(&z, 0.75f, 0.75f) == 1);
 }
 
@@ -150,7 +150,7 @@ Test(replay, scale_faults_give_the_bytes_of_their_description)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         static const struct dialect right;
         struct dialect d = with(rows[i].name);
-        const struct replay r = { &d, &c, NULL, { 0 } }, good = { &right, &c, NULL, { 0 } };
+        const struct replay r = { &d, &c, NULL, 2688.0f, { 0 } }, good = { &right, &c, NULL, 2688.0f, { 0 } };
         struct globals g = replay_globals(&r, &te, rows[i].amax), h = replay_globals(&good, &te, rows[i].amax);
         unsigned wrong = replay_scale_byte(&r, &te, &g, rows[i].block), as_is = replay_scale_byte(&good, &te, &h, rows[i].block);
 
@@ -173,7 +173,7 @@ Test(replay, generator_faults_give_the_words_of_their_description)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct dialect d = with(rows[i].name);
-        const struct replay r = { &d, &c, NULL, { 0 } };
+        const struct replay r = { &d, &c, NULL, 2688.0f, { 0 } };
         const struct word_at at = { rows[i].seed, rows[i].subsequence, rows[i].offset, 0, 10 };
         uint32_t out[4];
 
@@ -199,7 +199,7 @@ Test(replay, transform_faults_give_the_sums_of_their_description)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         static const struct dialect right;
         struct dialect d = with(rows[i].name);
-        const struct replay r = { &d, &c, NULL, { 0 } }, good = { &right, &c, NULL, { 0 } };
+        const struct replay r = { &d, &c, NULL, 2688.0f, { 0 } }, good = { &right, &c, NULL, 2688.0f, { 0 } };
         uint16_t x[32] = { 0 };
         float wrong[32], as_is[32];
 
@@ -211,7 +211,7 @@ Test(replay, transform_faults_give_the_sums_of_their_description)
     }
     /* cut, not rounded: 1 + 1.5 * 2^-7 in quarters lies above the middle of two bf16 numbers */
     struct dialect cut = with("bf16-trip-truncates"), none = with("bf16-trip-missing");
-    const struct replay rc = { &cut, &c, NULL, { 0 } }, rn = { &none, &c, NULL, { 0 } };
+    const struct replay rc = { &cut, &c, NULL, 2688.0f, { 0 } }, rn = { &none, &c, NULL, 2688.0f, { 0 } };
     uint16_t x[32] = { [0] = 0x3f80, [2] = 0x3c40 };
     float v[32], w[32];
     replay_transform(&rc, (const uint8_t *)x, 16, 2, v);
@@ -271,6 +271,12 @@ Test(deviations, every_fault_of_the_lists_is_there)
             snprintf(wanted, sizeof wanted, "%c%u", lists[i].letter, k);
             CHECK(letter_is_there(wanted), "no deviation is %s", wanted);
         }
+    for (unsigned k = 1; k <= 16; k++) { /* of four-over-six; P4 is of products, which are not replayed */
+        char wanted[8];
+
+        snprintf(wanted, sizeof wanted, "P%u", k);
+        CHECK(k == 4 || letter_is_there(wanted), "no deviation is %s", wanted);
+    }
 }
 
 /* ---- the diagnosis ------------------------------------------------------------------------------------------------------------------------ */
