@@ -7,6 +7,7 @@
 #include "dump.h"
 
 #include "check.h"
+#include "outputs.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -58,12 +59,9 @@ static void quantized(const char *name, struct case_tensors *t)
     struct fp4_quantized q = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL };
     struct fp4_error err = { FP4_OK, "" };
     bool col = c.knob[KNOB_OUT] == 1;
-    size_t i;
 
     make_inputs(name, t);
-    for (i = 0; i < t->count; i++)
-        if (!t->t[i].data)
-            cr_assert_not_null(t->t[i].data = malloc(t->t[i].bytes));
+    allocate_outputs(t);
     p.block_16x16 = c.knob[KNOB_BLOCK] == 1;
     p.row_scaled = c.knob[KNOB_AMAX] == 1;
     q.codes = tensor_find(t, col ? "codes.t" : "codes")->data;

@@ -6,6 +6,7 @@
 #include "matrix.h"
 
 #include "check.h"
+#include "outputs.h"
 #include "slow_four.h"
 
 #include <stdio.h>
@@ -37,7 +38,7 @@ static void quantized(const char *name, struct case_tensors *t)
     struct fp4_quantized q;
 
     cr_assert_eq(case_inputs(&c, t, &err), 0, "%s", err.msg);
-    cr_assert_eq(case_outputs(t, true, &err), 0, "%s", err.msg);
+    allocate_outputs(t);
     memset(&q, 0, sizeof q);
     memset(&stages, 0, sizeof stages);
     q.codes = data_of(t, "codes");
