@@ -449,11 +449,11 @@ struct command cmd_selftest = {
     .examples = "  fp4check selftest --mutant rule-half               # one of them\n"
                 "  fp4check selftest --list\n"
                 "  fp4check selftest --mutant nibbles-exchanged -c 'quantize/te/rn/1x16/*/16x64/s0' -o wrong.json\n",
-    .notes = "Without --mutant all of them are run, and 40 pairs. Each is the reference with one fault put in, run over cases of "
-             "the default suite and compared with the "
-             "reference; the\n"
-             "diagnosis sees the outputs alone. Exit status: 0 every mutant is noticed, at least 90% are named first and at least\n"
-             "80% of the pairs are named whole, in the order of the pipeline; 1 not so; 2 trouble.",
+    .notes =
+        "Without --mutant all of them are run, and 40 pairs. Each is the reference with one fault put in, run over cases of the\n"
+        "default suite and compared with the reference; the diagnosis sees the outputs alone. Exit status: 0 every mutant is\n"
+        "noticed, at least 90% are named first and at least 80% of the pairs are named whole, in the order of the pipeline; 1\n"
+        "not so; 2 trouble.",
     .options = options,
     .run = selftest_main,
 };
