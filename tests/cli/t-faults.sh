@@ -40,6 +40,14 @@ expect_status 1
 expect_equal "$(grep -c "backend 'faulty-padding': 'dequantized' depends on bytes that are padding of an input: padding leaks in" x.json)" 2 'cases in error'
 expect_out ': 1 ok, 0 skipped, 2 error'
 
+# what ref would not have made is diagnosed at once
+run_faulty nibbles --backend ref
+expect_status 0
+expect_out "backend 'faulty-nibbles' differs from ref in $bad of $cases cases; diagnosis:" \
+    'B (faulty-nibbles): the two nibbles of every byte are exchanged [nibbles-exchanged, O2]' 'explains 100% of'
+run_faulty none --backend ref
+expect_no_out diagnosis
+
 # zeros do not come as far as the first case; the others go on, and the exit status tells
 run_faulty zero --backend ref
 expect_status 1

@@ -35,6 +35,7 @@
     X(babble, "faulty-babble", "writes to the descriptor of its answers")           \
     X(noise, "faulty-noise", "prints on standard output, and reads standard input") \
     X(gone, "faulty-gone", "dies and cannot be started again")                      \
+    X(nibbles, "faulty-nibbles", "exchanges the nibbles of every byte")             \
     X(behind, "faulty-behind", "reads an element behind its input")                 \
     X(padding, "faulty-padding", "dequantize: lets padding of the scales leak in")  \
     X(late, "faulty-late", "uses the amax of the call before")                      \

@@ -250,6 +250,17 @@ static int fault_stride(const struct fp4_case *c, struct case_tensors *t, struct
     return status;
 }
 
+static int fault_nibbles(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+{
+    struct tensor *codes = tensor_find(t, "codes");
+    int status = backend_ref.run(c, t, err);
+    size_t i;
+
+    for (i = 0; i < codes->bytes; i++)
+        codes->data[i] = (uint8_t)(codes->data[i] << 4 | codes->data[i] >> 4);
+    return status;
+}
+
 static int fault_padding(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
 {
     int status = backend_ref.run(c, t, err);
