@@ -21,6 +21,7 @@
 #define RS (OP(CVT_RS) | OP(SR_BF16X4) | OP(SR_FP32X4) | OP(SR_BF16X8))
 #define SC (OP(SR_BF16X4) | OP(SR_FP32X4) | OP(SR_BF16X8))
 #define F OP(FOUR_OVER_SIX)
+#define G OP(GEMM)
 #define S (Q | H) /* what draws random words */
 #define QH (Q | H | F)
 #define CODES (QH | RN | RS)
@@ -28,21 +29,22 @@
 
 const struct deviation fp4_deviations[] = {
     /* ---- order of codes and places of scales: first, because nothing else explains all of a permutation ------------------------- */
-    { "nibbles-exchanged", "O2", SLOT_ORDER, ORDER_NIBBLES, CODES | D, "the two nibbles of every byte are exchanged", "" },
-    { "bytes-exchanged", "O3", SLOT_ORDER, ORDER_BYTES, CODES | D, "the two bytes of every four codes are exchanged", "" },
-    { "fours-reversed", "O1", SLOT_ORDER, ORDER_FOURS, CODES | D, "every four codes are in reversed order (operands ascending)",
+    { "nibbles-exchanged", "O2", SLOT_ORDER, ORDER_NIBBLES, CODES | D | G, "the two nibbles of every byte are exchanged", "" },
+    { "bytes-exchanged", "O3", SLOT_ORDER, ORDER_BYTES, CODES | D | G, "the two bytes of every four codes are exchanged", "" },
+    { "fours-reversed", "O1", SLOT_ORDER, ORDER_FOURS, CODES | D | G, "every four codes are in reversed order (operands ascending)",
       "" },
-    { "halves-of-8-exchanged", "O5", SLOT_ORDER, ORDER_HALVES_8, CODES | D, "the two words of every eight codes are exchanged",
+    { "halves-of-8-exchanged", "O5", SLOT_ORDER, ORDER_HALVES_8, CODES | D | G, "the two words of every eight codes are exchanged",
       "" },
-    { "half-blocks-exchanged", "", SLOT_ORDER, ORDER_HALVES_16, CODES | D, "the two halves of every block of 16 are exchanged",
+    { "half-blocks-exchanged", "", SLOT_ORDER, ORDER_HALVES_16, CODES | D | G, "the two halves of every block of 16 are exchanged",
       "" },
-    { "even-before-odd", "", SLOT_ORDER, ORDER_EVEN_ODD, CODES | D, "the even elements of a block come before the odd ones", "" },
+    { "even-before-odd", "", SLOT_ORDER, ORDER_EVEN_ODD, CODES | D | G, "the even elements of a block come before the odd ones",
+      "" },
     { "one-a-byte", "F3", SLOT_ORDER, ORDER_WIDE, CODES, "codes are written one a byte (8-bit spacing)", "" },
-    { "scales-swizzled", "S4", SLOT_LAYOUT, LAYOUT_SWIZZLED, QH | D, "scales are in the swizzled 128x4 layout where linear is due",
-      "" },
+    { "scales-swizzled", "S4", SLOT_LAYOUT, LAYOUT_SWIZZLED, QH | D | G,
+      "scales are in the swizzled 128x4 layout where linear is due", "" },
     { "scales-linear", "S4", SLOT_LAYOUT, LAYOUT_UNSWIZZLED, QH | D | W,
       "scales are taken from or put to the linear layout where the swizzled one is due", "" },
-    { "scales-column-major", "", SLOT_LAYOUT, LAYOUT_COLUMN_MAJOR, QH | D | W, "scales are stored column by column", "" },
+    { "scales-column-major", "", SLOT_LAYOUT, LAYOUT_COLUMN_MAJOR, QH | D | W | G, "scales are stored column by column", "" },
     { "scale-pitch", "F5", SLOT_LAYOUT, LAYOUT_PITCH_4, QH | D | W, "scale rows lie at a pitch padded to 4 (stale stride)", "" },
     { "wrong-axis", "S5", SLOT_LAYOUT, LAYOUT_AXIS, QH | W, "quantized along the other axis (swizzle: rows of a tile in order)",
       "" },
@@ -53,9 +55,9 @@ const struct deviation fp4_deviations[] = {
     { "swizzled-twice", "F51", SLOT_LAYOUT, LAYOUT_TWICE, W, "scales are swizzled twice", "" },
 
     /* ---- nothing written, zeros ----------------------------------------------------------------------------------------------------- */
-    { "codes-zero", "S1", SLOT_WRITE, WRITE_ZERO_CODES, CODES | D,
+    { "codes-zero", "S1", SLOT_WRITE, WRITE_ZERO_CODES, CODES | D | G,
       "all codes are zero: a conversion that is missing on this architecture", "" },
-    { "not-written", "S2", SLOT_WRITE, WRITE_NO_CODES, CODES | D | W, "the output is not written", "" },
+    { "not-written", "S2", SLOT_WRITE, WRITE_NO_CODES, CODES | D | W | G, "the output is not written", "" },
     { "scales-zero", "F50", SLOT_WRITE, WRITE_ZERO_SCALES, QH | W, "all scale bytes are zero", "" },
     { "amax-zero", "", SLOT_WRITE, WRITE_ZERO_AMAX, QH, "the stored amax is zero", "" },
     { "second-half-zero", "F69", SLOT_WRITE, WRITE_HALF, CODES, "the second half of the codes is zero", "" },
@@ -88,8 +90,8 @@ const struct deviation fp4_deviations[] = {
     { "rowwise-transformed", "T6", SLOT_HADAMARD, HADAMARD_ROWWISE_TOO, H, "the rowwise output is transformed too", "" },
     { "transform-left-out", "", SLOT_HADAMARD, HADAMARD_LEFT_OUT, H, "there is no transform", "" },
     { "groups-shifted", "T7", SLOT_HADAMARD, HADAMARD_SHIFTED, H, "groups of 16 tokens begin at another token", "" },
-    { "sums-in-order", "T13", SLOT_SUM, SUM_SEQ, H, "the 16 products are added one after the other in binary32", "sums-exact" },
-    { "sums-exact", "T13", SLOT_SUM, SUM_EXACT, H, "the sum of 16 products is rounded once", "sums-in-order" },
+    { "sums-in-order", "T13", SLOT_SUM, SUM_SEQ, H | G, "products are added one after the other in binary32", "sums-exact" },
+    { "sums-exact", "T13", SLOT_SUM, SUM_EXACT, H | G, "the sum of products is rounded once", "sums-in-order" },
     { "sums-tensor-core", "", SLOT_SUM, SUM_TC, H, "the sum of 16 products is a tensor core's", "" },
     { "bf16-trip-missing", "T8", SLOT_TRIP, TRIP_LEFT_OUT, H, "the sums are not rounded to bf16", "" },
     { "bf16-trip-truncates", "T9", SLOT_TRIP, TRIP_TRUNCATED, H, "the sums are cut to bf16 instead of rounded", "" },
@@ -98,7 +100,7 @@ const struct deviation fp4_deviations[] = {
 
     /* ---- amax and global scale ----------------------------------------------------------------------------------------------------------- */
     { "amax-before-transform", "A20 T10", SLOT_AMAX, AMAX_BEFORE, H, "the amax is taken before the transform", "" },
-    { "amax-shared", "T11", SLOT_AMAX, AMAX_SHARED, S | D, "one amax serves both outputs (dequantize: all rows)", "" },
+    { "amax-shared", "T11", SLOT_AMAX, AMAX_SHARED, S | D | G, "one amax serves both outputs (dequantize: all rows)", "" },
     { "amax-signed", "", SLOT_AMAX, AMAX_SIGNED, QH, "the amax is the largest value, not the largest magnitude", "" },
     { "amax-negzero", "A18", SLOT_AMAX, AMAX_NEGATED, QH, "the amax is max(x, -x), which keeps -0", "" },
     { "amax-bf16", "", SLOT_AMAX, AMAX_BF16, QH, "the amax is rounded to bf16", "" },
@@ -108,10 +110,10 @@ const struct deviation fp4_deviations[] = {
     { "amax-recomputed", "", SLOT_AMAX, AMAX_COMPUTED, QH, "the given amax is ignored and computed from the data", "" },
     { "amax-keeps-nan", "", SLOT_AMAX_NAN, NAN_KEPT, QH, "the tensor's amax keeps NaN", "" },
     { "amax-drops-nan", "", SLOT_AMAX_NAN, NAN_DROPPED, QH, "the tensor's amax drops NaN", "" },
-    { "global-inverted", "F51", SLOT_GLOBAL, GLOBAL_INVERSE, QH | D, "the global scale is inverted", "" },
-    { "global-twice", "F51", SLOT_GLOBAL, GLOBAL_TWICE, QH | D, "the global scale is applied twice", "" },
-    { "global-left-out", "F40", SLOT_GLOBAL, GLOBAL_LEFT_OUT, QH | D, "the global scale is not applied", "" },
-    { "bound-256", "P10", SLOT_GLOBAL, GLOBAL_BOUND, QH | D, "the E4M3 bound is 256 where 448 is due (or the reverse)", "" },
+    { "global-inverted", "F51", SLOT_GLOBAL, GLOBAL_INVERSE, QH | D | G, "the global scale is inverted", "" },
+    { "global-twice", "F51", SLOT_GLOBAL, GLOBAL_TWICE, QH | D | G, "the global scale is applied twice", "" },
+    { "global-left-out", "F40", SLOT_GLOBAL, GLOBAL_LEFT_OUT, QH | D | G, "the global scale is not applied", "" },
+    { "bound-256", "P10", SLOT_GLOBAL, GLOBAL_BOUND, QH | D | G, "the E4M3 bound is 256 where 448 is due (or the reverse)", "" },
     { "global-by-reciprocal", "P3", SLOT_GLOBAL, GLOBAL_RECIPROCAL, QH | D, "2688 / amax is computed as (1 / amax) * 2688", "" },
     { "global-448", "", SLOT_GLOBAL, GLOBAL_ONLY_448, QH, "the global scale is 448 / amax: the 6 is missing", "" },
     { "global-in-steps", "", SLOT_GLOBAL, GLOBAL_STEPS, QH, "2688 / amax is computed as (448 / amax) * 6", "" },
@@ -122,9 +124,10 @@ const struct deviation fp4_deviations[] = {
       "an amax of 0 is not guarded: FLT_MAX as global scale", "" },
     { "amax-inf-unguarded", "", SLOT_GLOBAL_EDGE, EDGE_INF_UNGUARDED, QH, "an amax of Inf is not guarded: 0 as global scale", "" },
     { "global-unclamped", "F39", SLOT_GLOBAL_EDGE, EDGE_UNCLAMPED, QH, "2688 / amax may overflow to Inf", "" },
-    { "decode-scale-divided", "A15", SLOT_DECODE_SCALE, DECODE_AMAX_DIVIDED, QH, "S_dec is amax / 2688 instead of 1 / S_enc", "" },
-    { "decode-scale-multiplied", "A15", SLOT_DECODE_SCALE, DECODE_AMAX_MULTIPLIED, QH,
-      "S_dec is amax * (1 / 2688) instead of 1 / S_enc", "" },
+    { "decode-scale-divided", "A15 P4", SLOT_DECODE_SCALE, DECODE_AMAX_DIVIDED, QH | G,
+      "S_dec is amax / 2688 instead of 1 / S_enc (gemm: factors by division)", "" },
+    { "decode-scale-multiplied", "A15 P4", SLOT_DECODE_SCALE, DECODE_AMAX_MULTIPLIED, QH | G,
+      "S_dec is amax * (1 / 2688) instead of 1 / S_enc (gemm: factors by multiplication)", "" },
 
     /* ---- block maximum and scale byte ------------------------------------------------------------------------------------------------------ */
     { "block-amax-drops-nan", "A1", SLOT_BLOCK_AMAX, BLOCK_NAN_DROPPED, QH, "the block maximum drops NaN", "" },
@@ -158,12 +161,12 @@ const struct deviation fp4_deviations[] = {
     { "scale-zero-one", "F35", SLOT_SCALE_EDGE, SCALE_ZERO_ONE, QH, "a zero block is scaled as if a sixth of its maximum were 1",
       "" },
     { "scale-cap-256", "P16", SLOT_SCALE_EDGE, SCALE_AT_256, QH, "scales are capped at 256", "" },
-    { "scale-read-subnormal", "F45", SLOT_SCALE_READ, READ_SUBNORMALS_WRONG, QH | D,
+    { "scale-read-subnormal", "F45", SLOT_SCALE_READ, READ_SUBNORMALS_WRONG, QH | D | G,
       "subnormal scale bytes are decoded as normal ones", "" },
     { "scale-not-requantized", "", SLOT_SCALE_READ, READ_UNROUNDED, QH, "elements are scaled by the scale before its rounding",
       "" },
-    { "codes-read-subnormal", "F44", SLOT_SCALE_READ, READ_CODES_WRONG, D, "codes 0 and 1 are decoded as 0.5 and 0.75", "" },
-    { "scale-read-unsigned", "F47", SLOT_SCALE_READ, READ_UNSIGNED, D, "the sign bit of a scale byte is ignored", "" },
+    { "codes-read-subnormal", "F44", SLOT_SCALE_READ, READ_CODES_WRONG, D | G, "codes 0 and 1 are decoded as 0.5 and 0.75", "" },
+    { "scale-read-unsigned", "F47", SLOT_SCALE_READ, READ_UNSIGNED, D | G, "the sign bit of a scale byte is ignored", "" },
 
     /* ---- the factor of the elements -------------------------------------------------------------------------------------------------------- */
     { "reciprocal-of-quotient", "A14", SLOT_RECIPROCAL, RECIPROCAL_OF_QUOTIENT, QH, "element scale as S_enc / scale", "" },
@@ -206,7 +209,7 @@ const struct deviation fp4_deviations[] = {
     { "ties-away", "R15", SLOT_NEAREST, NEAREST_AWAY, QH | RN, "ties of nearest rounding go away from zero", "" },
     { "ties-to-zero", "R15", SLOT_NEAREST, NEAREST_TO_ZERO, QH | RN, "ties of nearest rounding go toward zero", "" },
     { "ties-upward", "", SLOT_NEAREST, NEAREST_UPWARD, QH | RN, "ties of nearest rounding go toward +Inf", "" },
-    { "truncated", "", SLOT_NEAREST, NEAREST_TRUNCATED, QH | RN | D, "values are cut toward zero instead of rounded", "" },
+    { "truncated", "", SLOT_NEAREST, NEAREST_TRUNCATED, QH | RN | D | G, "values are cut toward zero instead of rounded", "" },
     { "sign-compared", "R11 P13", SLOT_SIGN, SIGN_COMPARED, CODES | D, "the sign is x < 0: -0 loses it", "" },
     { "sign-lost-at-zero", "R12", SLOT_SIGN, SIGN_LOST_AT_ZERO, CODES, "whatever rounds to zero loses its sign", "" },
     { "nan-zero", "R13 P14", SLOT_SPECIAL, SPECIAL_NAN_ZERO, CODES, "NaN gives code 0", "" },

@@ -187,9 +187,11 @@ static int conclude_op(struct diagnoser *g, char side, enum fp4_op op, struct ra
     if (!cases)
         return fp4_fail(err, FP4_EIO, "out of memory for a diagnosis");
     for (size_t i = 0; i < g->count; i++)
-        if (g->items[i].side == side && g->items[i].c.op == op && g->items[i].differs && evidence_open(&g->items[i]) &&
-            g->items[i].differing)
-            cases[differing++] = &g->items[i];
+        if (g->items[i].side == side && g->items[i].c.op == op && g->items[i].differs && evidence_open(&g->items[i])) {
+            out->left_out--;
+            if (g->items[i].differing)
+                cases[differing++] = &g->items[i];
+        }
     equal = differing;
     for (size_t i = 0; differing && i < g->count; i++)
         if (g->items[i].side == side && g->items[i].c.op == op && !g->items[i].differs && evidence_open(&g->items[i]) &&
@@ -213,7 +215,7 @@ int diagnoser_conclude(struct diagnoser *g, struct diagnosis *out, struct fp4_er
     struct raw *raw = calloc(1, sizeof *raw);
     int status = 0;
 
-    *out = (struct diagnosis){ .differing = g->differing };
+    *out = (struct diagnosis){ .differing = g->differing, .left_out = g->differing };
     if (!raw)
         return fp4_fail(err, FP4_EIO, "out of memory for a diagnosis");
     for (const char *side = "ab"; *side; side++)

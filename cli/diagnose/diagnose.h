@@ -55,8 +55,9 @@ struct diagnosis_finding {
 struct diagnosis {
     struct diagnosis_finding findings[DIAGNOSIS_FINDINGS];
     size_t count;
-    size_t differing;  /* cases handed in that differ from the reference (a case counts for each side) */
-    size_t considered; /* of these, those that were replayed */
+    size_t differing;  /* results of differing cases that were handed in: both sides of each */
+    size_t considered; /* of these, those that differ from the reference and were replayed */
+    size_t left_out;   /* of these, those that were not looked at: enough others, too large, or not to be made again here */
 };
 
 struct diagnoser;

@@ -176,7 +176,7 @@ static struct fp4_rs_model model_in(const struct dialect *d, const struct fp4_ca
 
 static float numerator_of(const struct dialect *d, const struct fp4_case *c)
 {
-    bool narrow = c->op == OP_FOUR_OVER_SIX && knob_bound(c->knob[KNOB_BOUND]) == 256;
+    bool narrow = (c->op == OP_FOUR_OVER_SIX || c->op == OP_GEMM) && knob_bound(c->knob[KNOB_BOUND]) == 256;
 
     if (d->slot[SLOT_GLOBAL] == GLOBAL_BOUND)
         narrow = !narrow;
@@ -200,6 +200,9 @@ int replay_case(const struct dialect *d, const struct fp4_case *c, struct case_t
     case OP_RHT_QUANTIZE:
     case OP_FOUR_OVER_SIX:
         status = replay_quantizer(&r, err);
+        break;
+    case OP_GEMM:
+        status = replay_gemm(&r, err);
         break;
     case OP_DEQUANTIZE:
         status = replay_dequantize(&r);

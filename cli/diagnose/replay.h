@@ -83,5 +83,6 @@ void replay_transform(const struct replay *r, const uint8_t *x, size_t rows, siz
 /* replay_quantize.c, replay_dequantize.c */
 int replay_quantizer(const struct replay *r, struct fp4_error *err);
 int replay_dequantize(const struct replay *r);
+int replay_gemm(const struct replay *r, struct fp4_error *err);
 
 #endif

@@ -170,7 +170,7 @@ int diff_run_end(struct diff_run *run, struct fp4_error *err)
     check_sums(&run->summary);
     if (found && run->summary.verdicts[VERDICT_DIFFERS])
         status = diagnoser_conclude(run->diagnoser, found, err);
-    run->summary.diagnosis = found && found->count ? found : NULL;
+    run->summary.diagnosis = found && (found->count || found->left_out) ? found : NULL;
     if (status == 0)
         status = run->sink->end(run->sink->arg, &run->summary, err);
     run->summary.diagnosis = NULL;

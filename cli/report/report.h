@@ -36,7 +36,7 @@
  *            otherwise: "no_bytes": "a" | "b" | "*", "blocks", "blocks_differing", "block_list" } ]] } ],
  *       "totals": { "total", "compared", "equal", "within_tolerance", "differs", "skipped", "error", "not_comparable", "only_a",
  *                   "only_b", "policy_cases", "policy_zero", "policy_nan" },
- *       ["diagnosis": { "differing", "considered", "findings": [ { "side": "a" | "b", "cause": [ { "name", "spec", "says", "alone" } ],
+ *       ["diagnosis": { "differing", "considered", "left_out", "findings": [ { "side": "a" | "b", "cause": [ { "name", "spec", "says", "alone" } ],
  *         "same": [NAME], ["model"], "ops": [NAME], "cases", "whole", "units": "bytes" | "blocks", "differing", "explained", "broken",
  *         "others", "others_broken", "places": [ { "case", "tensor", "row", "col", "reference_bits", "seen_bits" } ] } ] }] } ],
  *             an empty "cause" is "no known cause"; "same" then holds what came nearest

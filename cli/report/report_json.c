@@ -235,7 +235,8 @@ static void add_finding(struct text *t, const struct diagnosis_finding *f)
 
 static void add_diagnosis(struct text *t, const struct diagnosis *g)
 {
-    text_printf(t, ",\n\"diagnosis\":{\"differing\":%zu,\"considered\":%zu,\"findings\":[", g->differing, g->considered);
+    text_printf(t, ",\n\"diagnosis\":{\"differing\":%zu,\"considered\":%zu,\"left_out\":%zu,\"findings\":[", g->differing,
+                g->considered, g->left_out);
     for (size_t i = 0; i < g->count; i++) {
         text_add(t, i ? "," : "");
         add_finding(t, &g->findings[i]);

@@ -48,7 +48,7 @@ assert (r["format"], r["version"], r["command"], r["exit"]) == ("fp4check-report
 assert r["tool"].startswith("fp4check ")
 (s,) = r["sections"]
 keys(s, "title a b rule cases totals diagnosis", "title a b rule cases totals diagnosis")
-keys(s["diagnosis"], "differing considered findings", "differing considered findings")
+keys(s["diagnosis"], "differing considered left_out findings", "differing considered left_out findings")
 (f,) = s["diagnosis"]["findings"]  # codes 5 is 7: nothing that is known does that
 keys(f, "side cause same model ops cases whole units differing explained broken others others_broken places",
      "side cause same ops cases whole units differing explained broken others others_broken places")
