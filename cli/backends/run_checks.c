@@ -205,66 +205,68 @@ static bool other_shape(const struct fp4_case *c, struct fp4_case *out)
     return false;
 }
 
-/* A call of another case, whose result nobody looks at. 1 when it cannot be made. */
-static int call_between(const struct checked *k, bool shape, struct fp4_error *err)
+enum between { BETWEEN_AMAX = 1, BETWEEN_SHAPE = 2, BETWEEN_BOTH = 3 }; /* what is another one in a call between */
+
+/* A call whose result nobody looks at. 1 when it cannot be made. */
+static int call_between(const struct checked *k, enum between what, struct fp4_error *err)
 {
     struct case_tensors made = { 0 }, t;
     struct fp4_case c = *k->c;
     int status = 1;
 
-    if (!c.data || (shape && !other_shape(k->c, &c)) || k->b->supports(&c, NULL) || case_describe(&c, &made, NULL) ||
+    if (!c.data || (what & BETWEEN_SHAPE && !other_shape(k->c, &c)) || k->b->supports(&c, NULL) || case_describe(&c, &made, NULL) ||
         case_inputs(&c, &made, NULL)) {
         case_release(&made);
         return 1;
     }
-    if (!shape)
+    if (what & BETWEEN_AMAX)
         other_amax(&made);
     if (surround(&c, &made, &as_first, &t, err) == 0) {
         status = run_over(k->b, &c, &t, POISON, false, err);
         release_own(&t);
     }
     case_release(&made);
-    return status;
+    return status < 0 ? fp4_fail_in(err, "a call of another shape or amax between two of the case") : status;
 }
 
 /* Another call, then the case again: settled is what it gives when nothing came between. */
-static int after_another(const struct checked *k, const struct case_tensors *settled, bool shape, struct fp4_error *err)
+static int after_another(const struct checked *k, const struct case_tensors *settled, enum between what, struct fp4_error *err)
 {
     struct case_tensors t = { .count = 0 };
-    int status = call_between(k, shape, err);
+    int status = call_between(k, what, err);
 
     if (status)
-        return status > 0 ? 0 : fp4_fail_in(err, "a call with another %s before the case", shape ? "shape" : "amax");
+        return status > 0 ? 0 : -1;
     status = another_run(k, &other_around, POISON_AGAIN, &t, err);
     const struct tensor *unlike = status == 0 ? first_difference(settled, &t) : NULL;
     if (unlike)
         status = fp4_fail(err, FP4_EFORMAT, "backend '%s': '%s' is another one after a call with another %s: %s", k->b->name,
-                          unlike->name, shape ? "shape" : "amax",
-                          shape ? "a stride or an extent of the call before is used"
-                                : "an amax of the call before is used, the right one comes too late");
+                          unlike->name, what == BETWEEN_SHAPE ? "shape" : "amax",
+                          what == BETWEEN_SHAPE ? "a stride or an extent of the call before is used"
+                                                : "an amax of the call before is used, the right one comes too late");
     release_own(&t);
     return status;
 }
 
-static int call_order(const struct checked *k, const struct case_tensors *settled, struct fp4_error *err)
-{
-    if (k->c->rows * k->c->cols > CALL_ORDER_ELEMENTS)
-        return 0;
-    return after_another(k, settled, false, err) || after_another(k, settled, true, err) ? -1 : 0;
-}
-
 /* ---- all of it ----------------------------------------------------------------------------------------------------------------------------------- */
 
-/* Why two runs differ in t: what lies around the inputs, what was called before, or nobody knows. */
+/* Why two runs differ in t: what lies around the inputs, what was called before, or nobody knows. What two more runs agree on is free of
+ * what was called before them. */
 static int explain_unlike(const struct checked *k, const struct tensor *t, const struct unlike *u, struct fp4_error *err)
 {
     struct case_tensors settled = { .count = 0 }, again = { .count = 0 };
     struct fp4_error ignored;
-    int status = blame_surroundings(k, t, err);
+    int status = 0;
 
-    if (status == 0 && another_run(k, &other_around, POISON_AGAIN, &settled, &ignored) == 0 &&
-        another_run(k, &other_around, POISON_AGAIN, &again, &ignored) == 0 && !first_difference(&settled, &again))
-        status = call_order(k, &settled, err);
+    if (another_run(k, &other_around, POISON_AGAIN, &settled, &ignored) == 0 &&
+        another_run(k, &other_around, POISON_AGAIN, &again, &ignored) == 0 && !first_difference(&settled, &again)) {
+        if (first_difference(k->first, &settled))
+            status = blame_surroundings(k, t, err);
+        if (status == 0)
+            status = after_another(k, &settled, BETWEEN_AMAX, err);
+        if (status == 0)
+            status = after_another(k, &settled, BETWEEN_SHAPE, err);
+    }
     release_own(&settled);
     release_own(&again);
     if (status == 0)
@@ -318,12 +320,12 @@ int run_checked(const struct backend_row *b, const struct fp4_case *c, struct ca
     struct case_tensors second = { .count = 0 };
     int status = first_run(b, c, t, err);
 
+    if (status == 0 && c->rows * c->cols <= CALL_ORDER_ELEMENTS && call_between(&k, BETWEEN_BOTH, err) < 0)
+        status = -1;
     if (status == 0)
         status = another_run(&k, &other_around, POISON_AGAIN, &second, err);
     if (status == 0)
         status = compare_twice(&k, &second, err);
-    if (status == 0)
-        status = call_order(&k, &second, err);
     release_own(&second);
     return status;
 }

@@ -6,10 +6,10 @@
  *   twice         over different poison, the second time without stages: bytes never written, results that are not deterministic
  *   surroundings  the second time other bytes lie behind every input, and in the padding of swizzled scales: reads past the end,
  *                 padding that leaks in (field reports 5, 7, 9, 10)
- *   call order    once more after a call with another amax, and after a call of another shape: an amax that arrives late, a stride
- *                 or an extent kept from the call before (field reports 5, 21 of SR 5.4, 71)
+ *   call order    between the two, a call of another shape with another amax: an amax that arrives late, a stride or an extent kept
+ *                 from the call before (field reports 5, 71; SR 5.4 A21). Large cases are spared this
  *
- * Large cases are spared the last.
+ * Where the two runs differ, more runs tell which it was.
  */
 #ifndef FP4_RUN_CHECKS_H
 #define FP4_RUN_CHECKS_H

@@ -9,6 +9,7 @@
 
 #define KEPT_DIFFERING 40 /* of each op and side */
 #define KEPT_EQUAL 32
+#define ROUNDS 6 /* findings of an op, before the rest has no known cause */
 #define KEPT_BYTES ((size_t)256 << 20)
 
 struct diagnoser {
@@ -198,7 +199,7 @@ static int conclude_op(struct diagnoser *g, char side, enum fp4_op op, struct ra
             !g->items[i].differing)
             cases[equal++] = &g->items[i];
     out->considered += differing;
-    while (search_next(cases, differing, equal - differing, &f)) {
+    for (size_t round = 1; search_next(cases, differing, equal - differing, round > ROUNDS, &f); round++) {
         f.side = side;
         if (raw->count < sizeof raw->items / sizeof raw->items[0])
             raw->items[raw->count++] = f;

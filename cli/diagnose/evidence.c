@@ -231,12 +231,12 @@ uint64_t evidence_hash(struct evidence *e)
     return h;
 }
 
-size_t evidence_places(const struct evidence *e, struct diagnosis_place *out, size_t capacity)
+size_t evidence_places(struct evidence *e, struct diagnosis_place *out, size_t capacity)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < e->count && n < capacity; i++) {
-        const struct tensor *t = tensor_find((struct case_tensors *)(uintptr_t)&e->t, e->seen[i].name);
+        const struct tensor *t = output(e, i);
         size_t cols = t->ndim == 2 ? t->dims[1] : 1, elements = t->dims[0] * cols;
 
         for (size_t k = 0; e->seen[i].data && k < elements && n < capacity; k++) {

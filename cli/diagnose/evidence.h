@@ -49,6 +49,6 @@ struct score evidence_score(struct evidence *e, const struct dialect *d);
 bool evidence_same_as_reference(struct evidence *e);
 uint64_t evidence_hash(struct evidence *e); /* of the last replay's outputs */
 /* Places that the last replay explains. */
-size_t evidence_places(const struct evidence *e, struct diagnosis_place *out, size_t capacity);
+size_t evidence_places(struct evidence *e, struct diagnosis_place *out, size_t capacity);
 
 #endif

@@ -410,11 +410,11 @@ static size_t choose(struct evidence **left, size_t n, struct evidence **chosen)
     return count;
 }
 
-bool search_next(struct evidence **cases, size_t differing, size_t equal, struct diagnosis_finding *out)
+bool search_next(struct evidence **cases, size_t differing, size_t equal, bool last, struct diagnosis_finding *out)
 {
     struct evidence *chosen[SEARCH_CASES];
     struct hunt h = { .cases = chosen, .equal = cases + differing, .equal_count = equal };
-    struct dialect found;
+    struct dialect found = { { 0 } };
 
     *out = (struct diagnosis_finding){ 0 };
     h.wide = malloc((differing + 1) * sizeof *h.wide);
@@ -423,7 +423,7 @@ bool search_next(struct evidence **cases, size_t differing, size_t equal, struct
         if (!cases[i]->settled)
             h.wide[h.wide_count++] = cases[i];
     bool any = h.wide_count && h.all;
-    if (any) {
+    if (any && !last) {
         h.count = choose(h.wide, h.wide_count, chosen);
         h.op = chosen[0]->c.op;
         hunt_down(&h, &found, out);
