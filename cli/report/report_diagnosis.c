@@ -122,5 +122,8 @@ void diagnosis_text(const struct diagnosis *g, const char *a, const char *b, con
     for (size_t i = 0; i < g->count; i++)
         add_finding(&g->findings[i], g->findings[i].side == 'a' ? a : b, indent, styled, out);
     if (g->left_out)
-        text_printf(out, "%s%zu of %zu results of differing cases were not looked at\n", indent, g->left_out, g->differing);
+        text_printf(out,
+                    "%s%zu of %zu results of differing cases were not looked at: large, of a layer, not to be made again here, or\n"
+                    "%s     beyond the first 40 of an op\n",
+                    indent, g->left_out, g->differing, indent);
 }

@@ -76,3 +76,11 @@ dumps ref.json odd.json set quantize/te/rn/1x16/bf16/normal/16x64/s0 codes 5 7 s
 fp diff --max-cases 0 ref.json odd.json
 expect_status 1
 expect_out 'no known cause for 2 differing bytes in 2 cases (quantize)'
+
+# what is not replayed is said
+layer=gemm/torchao/quantized/bf16/normal/128x128x128/s0
+fp run -q --backend ref --bytes all --case $layer -o layer.json
+dumps layer.json other.json set $layer y 5 1234
+fp diff --max-cases 0 layer.json other.json
+expect_status 1
+expect_out '2 of 2 results of differing cases were not looked at: '
