@@ -193,6 +193,13 @@ static const char *spec_of(const struct mutant_result *r)
     return r->depth == 1 && *r->rows[0]->spec ? r->rows[0]->spec : "-";
 }
 
+/* A line a mutant, a column a case. */
+static void matrix_text(const struct selftest *s, struct text *t)
+{
+    for (size_t i = 0; i < s->singles; i++)
+        text_printf(t, "%-26s %-8s|%s|\n", s->results[i].rows[0]->name, spec_of(&s->results[i]), s->results[i].probes);
+}
+
 static void print_text(const struct selftest *s, const struct sums *sum)
 {
     struct text t = { 0 };
@@ -214,6 +221,8 @@ static void print_text(const struct selftest *s, const struct sums *sum)
         text_release(&name);
         text_release(&verdict);
     }
+    text_add(&t, "\nkill matrix, a column a case: # differs, . equal, ! refused by the run, blank: the fault is of other ops\n");
+    matrix_text(s, &t);
     text_add(&t, "\n");
     sums_text(sum, &t);
     if (t.data)
@@ -228,8 +237,7 @@ static void matrix_markdown(const struct selftest *s, struct text *t)
         text_printf(t, "%zu. `%s`\n", i + 1, mutant_set_case(s->set, i));
     text_add(t, "\n## Kill matrix\n\n`#` the case differs, `.` it does not, `!` the run refuses the result, blank: the fault is of "
                 "other ops.\n\n```\n");
-    for (size_t i = 0; i < s->singles; i++)
-        text_printf(t, "%-26s %-8s|%s|\n", s->results[i].rows[0]->name, spec_of(&s->results[i]), s->results[i].probes);
+    matrix_text(s, t);
     text_add(t, "```\n");
 }
 
