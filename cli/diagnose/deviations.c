@@ -171,9 +171,9 @@ const struct deviation fp4_deviations[] = {
     /* ---- the factor of the elements -------------------------------------------------------------------------------------------------------- */
     { "reciprocal-of-quotient", "A14", SLOT_RECIPROCAL, RECIPROCAL_OF_QUOTIENT, QH, "element scale as S_enc / scale", "" },
     { "reciprocal-of-scale", "F26", SLOT_RECIPROCAL, RECIPROCAL_OF_SCALE, QH, "element scale as (1 / scale) * S_enc", "" },
+    { "reciprocal-ieee", "A16", SLOT_RECIPROCAL, RECIPROCAL_IEEE, QH, "IEEE reciprocal where the recipe has another", "" },
     { "reciprocal-approximate", "A16", SLOT_RECIPROCAL, RECIPROCAL_APPROXIMATE, QH,
       "approximate reciprocal where the IEEE one is due", "" },
-    { "reciprocal-ieee", "A16", SLOT_RECIPROCAL, RECIPROCAL_IEEE, QH, "IEEE reciprocal where the recipe has another", "" },
     { "division", "", SLOT_RECIPROCAL, RECIPROCAL_DIVISION, QH, "elements are divided where a reciprocal is due", "" },
     { "reciprocal-flushed", "A17", SLOT_RECIPROCAL, RECIPROCAL_FLUSHED, QH | D, "a subnormal scale product is flushed to zero",
       "" },
@@ -211,7 +211,7 @@ const struct deviation fp4_deviations[] = {
     { "ties-upward", "", SLOT_NEAREST, NEAREST_UPWARD, QH | RN, "ties of nearest rounding go toward +Inf", "" },
     { "truncated", "", SLOT_NEAREST, NEAREST_TRUNCATED, QH | RN | D | G, "values are cut toward zero instead of rounded", "" },
     { "sign-compared", "R11 P13", SLOT_SIGN, SIGN_COMPARED, CODES | D, "the sign is x < 0: -0 loses it", "" },
-    { "sign-lost-at-zero", "R12", SLOT_SIGN, SIGN_LOST_AT_ZERO, CODES, "whatever rounds to zero loses its sign", "" },
+    { "sign-lost-at-zero", "R12", SLOT_SIGN, SIGN_LOST_AT_ZERO, CODES | D, "whatever rounds to zero loses its sign", "" },
     { "nan-zero", "R13 P14", SLOT_SPECIAL, SPECIAL_NAN_ZERO, CODES, "NaN gives code 0", "" },
     { "nan-inf-zero", "R13", SLOT_SPECIAL, SPECIAL_NAN_INF_ZERO, CODES, "NaN and Inf give code 0", "" },
     { "nan-signed", "R14", SLOT_SPECIAL, SPECIAL_NAN_SIGNED, CODES, "NaN keeps its sign", "" },
@@ -314,6 +314,14 @@ const struct deviation fp4_deviations[] = {
     { "model-fma-floor+reverse", "", SLOT_MODEL, 21, RANDOM, "rs-model fma-floor+reverse", "" },
 };
 const size_t fp4_deviation_count = sizeof fp4_deviations / sizeof fp4_deviations[0];
+
+const struct deviation *deviation_of(enum slot slot, uint8_t value)
+{
+    for (size_t i = 0; i < fp4_deviation_count; i++)
+        if (fp4_deviations[i].slot == slot && fp4_deviations[i].value == value)
+            return &fp4_deviations[i];
+    return NULL;
+}
 
 const struct deviation *deviation_find(const char *name)
 {

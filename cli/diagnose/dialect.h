@@ -184,10 +184,11 @@ struct deviation {
 };
 extern const struct deviation fp4_deviations[];
 extern const size_t fp4_deviation_count;
-const struct deviation *deviation_find(const char *name); /* NULL when unknown */
+const struct deviation *deviation_find(const char *name);            /* NULL when unknown */
+const struct deviation *deviation_of(enum slot slot, uint8_t value); /* NULL when no row has it */
 
-/* Computes the outputs, and the stages whose data is not NULL, of the case in that dialect; inputs must be there. Bytes that a
- * deviation leaves unwritten stay as they are. */
+/* Computes the outputs of the case in that dialect; inputs must be there, and memory for the outputs. Deviations that the table does not
+ * give to the case's op are left out. Bytes that a deviation leaves unwritten stay as they are. */
 int replay_case(const struct dialect *d, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err);
 
 #endif

@@ -190,9 +190,23 @@ static void mark_written(struct case_tensors *t)
             t->t[i].written = true;
 }
 
+static struct dialect of_op(const struct dialect *d, enum fp4_op op)
+{
+    struct dialect own = *d;
+
+    for (int i = 0; i < SLOT_COUNT; i++) {
+        const struct deviation *row = own.slot[i] ? deviation_of((enum slot)i, own.slot[i]) : NULL;
+
+        if (!row || !(row->ops >> op & 1u))
+            own.slot[i] = 0;
+    }
+    return own;
+}
+
 int replay_case(const struct dialect *d, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
 {
-    const struct replay r = { d, c, t, numerator_of(d, c), model_in(d, c) };
+    const struct dialect own = of_op(d, c->op);
+    const struct replay r = { &own, c, t, numerator_of(&own, c), model_in(&own, c) };
     int status;
 
     switch (c->op) {

@@ -288,19 +288,11 @@ static double hunt_down(struct hunt *h, struct dialect *found, struct diagnosis_
 
 /* ---- a finding -------------------------------------------------------------------------------------------------------------------------- */
 
-static const struct deviation *row_of(enum slot slot, uint8_t value)
-{
-    for (size_t i = 0; i < fp4_deviation_count; i++)
-        if (fp4_deviations[i].slot == slot && fp4_deviations[i].value == value)
-            return &fp4_deviations[i];
-    return NULL;
-}
-
 static void write_stack(const struct dialect *d, struct diagnosis_finding *out)
 {
     for (int i = 0; i < SLOT_COUNT; i++)
         if (d->slot[i])
-            out->stack[out->depth++] = row_of((enum slot)i, d->slot[i]);
+            out->stack[out->depth++] = deviation_of((enum slot)i, d->slot[i]);
 }
 
 /* The rs-model that a rule, a map or both make of the cases' own. */
@@ -368,7 +360,7 @@ static void give_up(struct evidence **cases, size_t differing, const struct dial
 
     for (int i = 0; i < SLOT_COUNT && !same_count; i++)
         if (nearest->slot[i])
-            out->same[same_count++] = row_of((enum slot)i, nearest->slot[i]);
+            out->same[same_count++] = deviation_of((enum slot)i, nearest->slot[i]);
     out->same_count = same_count;
     for (size_t i = 0; i < differing; i++)
         if (!cases[i]->settled) {
