@@ -47,7 +47,7 @@ WARN += -Werror
 endif
 SAN_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
 EXACT := -std=c17 -ffp-contract=off
-INCLUDES := -Ireference -Icli -Icli/commands -Icli/matrix -Icli/backends -Icli/dump -Icli/diff -Icli/diagnose -Icli/report -Icli/term
+INCLUDES := -Ireference -Icli -Icli/commands -Icli/matrix -Icli/backends -Icli/dump -Icli/diff -Icli/diagnose -Icli/report -Icli/term -Icli/probe -Icli/explain -Icli/stat
 BASE_CFLAGS := $(OPT) $(WARN) $(CFLAGS) $(SAN_FLAGS) -D_GNU_SOURCE -DFP4_VERSION='"$(VERSION)"' \
 	-DFP4_BUILD_FLAGS='"$(strip $(OPT) $(CFLAGS) $(SAN_FLAGS))"' -pthread
 REF_CFLAGS := $(BASE_CFLAGS) -Ireference $(EXACT)
@@ -109,7 +109,7 @@ WEIGHTS := cli/matrix/weights/minilm-slice.safetensors.zst
 RCP_TABLE := cli/backends/data/rcp_approx_ftz_h200.i8.zst
 
 .PHONY: all demo demo-run test test-run check check-run unit conformance cli-tests fuzz fuzz-replay sanitize portability aarch64 oracle emulate \
-	exhaustive sass sass-deps golden bench install dist clean deps ensure-deps ensure-test-deps help format lint print-nvcc
+	exhaustive statistics sass sass-deps golden bench install dist clean deps ensure-deps ensure-test-deps help format lint print-nvcc
 
 all: $(BUILD)/fp4check ## build build/fp4check
 
@@ -150,6 +150,11 @@ $(BUILD)/obj/emulated/%.o: $(BUILD)/emulated/stamp $(wildcard tests/emulate/incl
 	@mkdir -p $(@D)
 	$(SAY) CXX $(BUILD)/emulated/$*.cpp
 	$(Q)$(EMULATE_CXX) -c $(BUILD)/emulated/$*.cpp -o $@
+
+$(BUILD)/tests/emulated-products: tests/emulate/products.cpp $(BUILD)/obj/emulated/emulate.o $(BUILD)/emulated/stamp $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) CXX $<
+	$(Q)$(EMULATE_CXX) -O2 -o $@ $< $(BUILD)/obj/emulated/emulate.o $(BUILD)/libfp4ref.a -lm
 
 # .incbin is not seen by -MMD
 $(BUILD)/obj/cli/matrix/embed.o: $(WEIGHTS)
@@ -201,6 +206,19 @@ $(BUILD)/tests/fp4check-faulty: $(BUILD)/obj/cli/main.o $(FAULTY_OBJ) $(BUILD)/l
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
+# A stand-in for Transformer Engine's library, whole and with functions missing: tests/fakete.
+FAKETE := $(addprefix $(BUILD)/tests/,libfakete.so libfakete-old.so libfakete-part.so)
+FAKETE_REF := $(REF_SRC:reference/%.c=$(BUILD)/obj/fakete/%.o)
+$(BUILD)/obj/fakete/%.o: reference/%.c $(wildcard reference/*.h) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT) -fPIC -fvisibility=hidden -D_GNU_SOURCE -Ireference $(EXACT) -c $< -o $@
+$(BUILD)/tests/libfakete-old.so: FAKETE_FLAGS := -DFAKETE_OLD
+$(BUILD)/tests/libfakete-part.so: FAKETE_FLAGS := -DFAKETE_PART
+$(FAKETE): tests/fakete/fakete.cpp $(FAKETE_REF)
+	@mkdir -p $(@D)
+	$(SAY) CXX $@
+	$(Q)$(CXX) -std=c++17 -O1 -Wall -Wextra -fPIC -fvisibility=hidden $(FAKETE_FLAGS) -Ireference -shared -o $@ $^ -lm
+
 $(BUILD)/tests/philox_device: $(BUILD)/obj/tests/gpu/philox_device.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
@@ -212,7 +230,7 @@ $(BUILD)/tests/replay_dump: $(BUILD)/obj/tests/fuzz/fuzz_dump.o $(BUILD)/obj/tes
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
 
 -include $(if $(NVCC),$(CUDA_OBJ:.o=.d)) $(FAULTY_OBJ:.o=.d) $(REF_OBJ:.o=.d) $(CLI_SRC:%.c=$(BUILD)/obj/%.d) $(UNIT_SRC:%.c=$(BUILD)/obj/%.d) \
-	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c tests/gpu/*.c))
+	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/conformance/*.c tests/fuzz/*.c tests/stat/*.c tests/gpu/*.c))
 
 # ---- the README's two commands --------------------------------------------------------------------------------------------------------
 
@@ -239,7 +257,7 @@ test-run:
 check: ensure-deps ensure-test-deps ## the fast tests: unit, conformance, command line, corpus, golden
 	$(Q)$(MAKE) --no-print-directory WERROR=1 check-run
 
-check-run: unit conformance cli-tests fuzz-replay golden
+check-run: unit conformance cli-tests statistics fuzz-replay golden
 
 # ---- pieces of the tests ------------------------------------------------------------------------------------------------------------------
 
@@ -251,8 +269,17 @@ VECTORS ?= tests/conformance/vectors
 conformance: $(BUILD)/tests/conformance ## vectors made by others
 	$(Q)$(BUILD)/tests/conformance $(VECTORS)
 
-cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty $(if $(NVCC),$(BUILD)/tests/philox_device) ## end-to-end tests of the command line
+cli-tests: $(BUILD)/fp4check $(BUILD)/tests/fp4check-faulty $(FAKETE) $(if $(NVCC),$(BUILD)/tests/philox_device) ## end-to-end tests of the command line
 	$(Q)tests/cli/run-tests.sh $(BUILD)/fp4check
+
+$(BUILD)/tests/honest: $(BUILD)/obj/tests/stat/honest.o $(BUILD)/libfp4check.a $(BUILD)/libfp4ref.a
+	@mkdir -p $(@D)
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DEP_LIBS) $(CUDA_LIBS) -lm
+
+SEEDS ?= 200
+statistics: $(BUILD)/tests/honest ## whether --statistical keeps its error rate and finds faults, SEEDS=200
+	$(Q)$(BUILD)/tests/honest $(SEEDS)
 
 fuzz-replay: $(BUILD)/tests/replay_dump
 	$(Q)$(BUILD)/tests/replay_dump tests/fuzz/corpus/dump tests/cli/malformed
@@ -261,7 +288,7 @@ golden: $(BUILD)/fp4check ## compare with the committed dumps
 	$(Q)$(BUILD)/fp4check verify golden/
 
 sanitize: ## ASan and UBSan: unit tests, vectors, command line, corpus
-	$(Q)FP4_TEST_STRIDE=99991 $(MAKE) --no-print-directory CUDA=0 BUILD=build/sanitize SANITIZE=address,undefined OPT=-O1 check-run
+	$(Q)FP4_TEST_STRIDE=99991 $(MAKE) --no-print-directory CUDA=0 BUILD=build/sanitize SANITIZE=address,undefined OPT=-O1 SEEDS=20 check-run
 
 portability: ## the same bytes from gcc -O0 and -O3, clang, and aarch64
 	$(Q)tests/portability.sh
@@ -277,7 +304,8 @@ $(BUILD)/tests/oracle_%: tests/oracle/oracle_%.cpp $(BUILD)/libfp4ref.a
 		-L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 $(if $(findstring curand,$@),-lcurand) -lm
 
 emulate: ## the kernels' source run on the CPU and compared with the reference
-	$(Q)$(MAKE) --no-print-directory -j2 EMULATE=1 BUILD=build/emulate build/emulate/fp4check
+	$(Q)$(MAKE) --no-print-directory -j2 EMULATE=1 BUILD=build/emulate build/emulate/fp4check build/emulate/tests/emulated-products
+	$(Q)build/emulate/tests/emulated-products
 	$(Q)tests/emulate/compare.sh build/emulate/fp4check
 
 oracle: $(if $(NVCC),$(BUILD)/tests/oracle_cuda $(BUILD)/tests/oracle_curand) ## the CUDA toolkit's host conversions and generator as oracles

@@ -8,6 +8,7 @@
  */
 #include "launch.cuh"
 
+#include "fp4divide.h"
 #include "fp4second.h"
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------------------------------- */
@@ -37,14 +38,61 @@ __device__ __forceinline__ uint32_t nibble_of(uint32_t codes, int k)
     return codes >> 4 * k & 15u;
 }
 
-/* Four neighbours in each order that a rotation gives: every float in every nibble. The conversion of eight values of the quantizers is for
- * |x| < 7 and no NaN; what is not, is 0 there. */
+/* The quantizers' rounding of eight at once. A layer with the instruction: of any x, |x| < 7, times 1. A layer without (isa/soft_bf16.cuh): of the
+ * bf16 x that is the input's upper half times an e that the lower half chooses next to the reciprocal of a whole number, where products meet the
+ * midpoints between two codes. Outside of what they are for, the wanted code. */
+template <typename ISA> __device__ __forceinline__ void codes_of_eight(const float x[4], const uint32_t bits[4], int turn, uint32_t got[4],
+                                                                       uint32_t want[4])
+{
+    float eight[8];
+    uint32_t all;
+
+    if constexpr (ISA::native_rn) {
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            eight[k] = fabsf(x[(turn + k) % 4]) < 7.0f ? x[(turn + k) % 4] : 0.0f;
+        all = ISA::mul_cvt_rn_e2m1x8(eight, 1.0f);
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            int i = (turn + k) % 4;
+
+            want[i] = fabsf(x[i]) < 7.0f ? fp4x_to_e2m1(bits[i]) : 0;
+            if (k < 4 || got[i] == want[i])
+                got[i] = fabsf(x[i]) < 7.0f ? nibble_of(all, k) : 0;
+        }
+    } else {
+        uint32_t low = bits[turn] & 0xFFFFu;
+        float v = __uint_as_float(bits[turn] & 0xFFFF0000u), e = fp4a_div(1.0f, (float)(low / 5 + 1)), m;
+
+        e = __uint_as_float(__float_as_uint(e) + low % 5 - 2);
+        m = isa_bf16_multiplier(e);
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            eight[k] = k % 2 ? -v : v;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            got[i] = want[i] = 0;
+        if (!(fp4a_mul(fabsf(v), fabsf(m)) < ISA_BF16_LIMIT))
+            return;
+        want[turn] = fp4x_to_e2m1(__float_as_uint(fp4a_mul(v, e)));
+        all = isa_mul_rn_bf16x8<true>(eight, m, isa_bf16_odd(m));
+        if (m > 0.0f && isa_mul_rn_bf16x8<false>(eight, m, 0) != all)
+            all = ~all; /* no kind may give another code */
+        got[turn] = nibble_of(all, 0);
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            if ((nibble_of(all, k) ^ (k % 2 ? 8u : 0u)) != want[turn])
+                got[turn] = nibble_of(all, k) ^ (k % 2 ? 8u : 0u);
+    }
+}
+
+/* Four neighbours in each order that a rotation gives: every float in every nibble. */
 template <typename ISA> __global__ void rn_kernel(struct range range, struct fp4x_result *out)
 {
     if constexpr (ISA::available) {
         uint64_t t = 4 * (blockIdx.x * (uint64_t)blockDim.x + threadIdx.x);
         uint32_t bits[4], want[4], bad[4], seen[4];
-        float x[4], small[4];
+        float x[4];
 
 #pragma unroll
         for (int k = 0; k < 4; k++) {
@@ -53,28 +101,22 @@ template <typename ISA> __global__ void rn_kernel(struct range range, struct fp4
             seen[k] = fp4a_to_e2m1(__uint_as_float(bits[k]));
             bad[k] = seen[k] ^ want[k];
             x[k] = fp4a_canonical(__uint_as_float(bits[k]));
-            small[k] = fabsf(x[k]) < 7.0f ? x[k] : 0.0f;
         }
 #pragma unroll
         for (int turn = 0; turn < 4; turn++) {
-            uint32_t got = ISA::cvt_rn_e2m1x4(x[turn], x[(turn + 1) % 4], x[(turn + 2) % 4], x[(turn + 3) % 4]);
-            float eight[8];
-            uint32_t got8;
+            uint32_t got = ISA::cvt_rn_e2m1x4(x[turn], x[(turn + 1) % 4], x[(turn + 2) % 4], x[(turn + 3) % 4]), got8[4], want8[4];
 
+            codes_of_eight<ISA>(x, bits, turn, got8, want8);
 #pragma unroll
-            for (int k = 0; k < 8; k++)
-                eight[k] = small[(turn + k) % 4];
-            got8 = ISA::mul_cvt_rn_e2m1x8_small(eight, 1.0f);
-#pragma unroll
-            for (int k = 0; k < 8; k++) {
+            for (int k = 0; k < 4; k++) {
                 int i = (turn + k) % 4;
-                uint32_t code = k < 4 ? nibble_of(got, k) : want[i];
-                uint32_t code8 = fabsf(x[i]) < 7.0f ? nibble_of(got8, k) : want[i];
-                uint32_t wrong = code != want[i] ? code : code8;
+                uint32_t code = nibble_of(got, k);
+                bool first = code != want[i];
 
-                if (wrong != want[i] && !bad[i]) {
+                if ((first || got8[i] != want8[i]) && !bad[i]) {
                     bad[i] = 1;
-                    seen[i] = wrong;
+                    seen[i] = first ? code : got8[i];
+                    want[i] = first ? want[i] : want8[i];
                 }
             }
         }
@@ -96,6 +138,23 @@ __global__ void e4m3_kernel(struct range range, struct fp4x_result *out)
 
         if (got == want)
             got = fp4a_to_e4m3(__uint_as_float(bits));
+        if (got != want)
+            record(out, bits, 0, got, want);
+    }
+}
+
+/* The form without a division, and the division. */
+__global__ void divide_kernel(struct range range, uint32_t divisor, struct fp4x_result *out)
+{
+    uint32_t bits;
+
+    if (input_of(range, blockIdx.x * (uint64_t)blockDim.x + threadIdx.x, &bits)) {
+        float v = __uint_as_float(bits), d = (float)divisor;
+        uint32_t want = fp4x_divide(bits, divisor);
+        uint32_t got = __float_as_uint(fp4a_canonical(fp4a_divide_by(v, d, fp4a_reciprocal_of(divisor))));
+
+        if (got == want)
+            got = __float_as_uint(fp4a_canonical(fp4a_div(v, d)));
         if (got != want)
             record(out, bits, 0, got, want);
     }
@@ -236,6 +295,8 @@ static void launch_layer(enum fp4x_sweep sweep, struct fp4_rs_model model, struc
         rn_kernel<ISA><<<grid_for((range.count + 3) / 4, threads), threads, 0, stream>>>(range, d_out);
     else if (sweep == FP4X_E4M3)
         e4m3_kernel<<<grid_for(range.count, threads), threads, 0, stream>>>(range, d_out);
+    else if (sweep < FP4X_RS_BYTES)
+        divide_kernel<<<grid_for(range.count, threads), threads, 0, stream>>>(range, fp4x_divisor(sweep), d_out);
     else if (ISA::native_rs || model.rule == FP4_RS_TRUNC)
         launch_rule<ISA, FP4_RS_TRUNC>(sweep, map, range, d_out, stream);
     else if constexpr (!ISA::native_rs) {

@@ -83,6 +83,26 @@ int fp4k_quantize(enum fp4k_isa isa, const struct fp4_quantize_params *p, const 
 int fp4k_rht_quantize(enum fp4k_isa isa, const struct fp4_rht_params *p, const uint16_t *d_x, const struct fp4_quantized *row,
                       const struct fp4_quantized *col, const struct fp4_rht_stages *stages, void *stream);
 
+/* fp4_four_over_six. Pointers inside are device pointers; amax must not be NULL, as above. */
+int fp4k_four_over_six(enum fp4k_isa isa, const struct fp4_four_params *p, const void *d_x, const struct fp4_quantized *row,
+                       const struct fp4_quantized *col, const struct fp4_four_stages *row_stages,
+                       const struct fp4_four_stages *col_stages, void *stream);
+
+/* fp4_gemm; pointers in the operands are device pointers. The same in every ISA layer: nothing here is a tensor-core instruction. */
+int fp4k_gemm(const struct fp4_gemm_params *p, const struct fp4_operand *a, const struct fp4_operand *b, const void *d_bias,
+              void *d_y, float *d_acc, void *stream);
+/* fp4_bf16_matmul, and the column sums of fp4_linear_backward. */
+int fp4k_bf16_matmul(size_t m, size_t n, size_t k, const uint16_t *d_a, bool a_transposed, const uint16_t *d_b, bool b_transposed,
+                     uint16_t *d_out, void *stream);
+int fp4k_bf16_column_sums(const uint16_t *d_x, size_t rows, size_t cols, uint16_t *d_out, void *stream);
+
+/* fp4_linear_forward and fp4_linear_backward; all pointers, those in *t too, are device pointers. */
+int fp4k_linear_forward(enum fp4k_isa isa, const struct fp4_linear_params *p, const uint16_t *d_x, const uint16_t *d_w,
+                        const uint16_t *d_bias, const struct fp4_linear_tensors *t, uint16_t *d_y, void *stream);
+int fp4k_linear_backward(enum fp4k_isa isa, const struct fp4_linear_params *p, const uint16_t *d_x, const uint16_t *d_w,
+                         const uint16_t *d_dy, const struct fp4_linear_tensors *t, uint16_t *d_grad_input, uint16_t *d_grad_weight,
+                         uint16_t *d_grad_bias, void *stream);
+
 /* fp4_dequantize, fp4_swizzle, fp4_unswizzle. */
 int fp4k_dequantize(const struct fp4_dequantize_params *p, const uint8_t *d_codes, const uint8_t *d_scales, const float *d_amax,
                     void *d_out, float *d_block_scale, void *stream);

@@ -16,22 +16,6 @@ static inline unsigned grid_for(size_t items, unsigned threads)
     return (unsigned)(blocks > 0x7FFFFFFFu ? 0x7FFFFFFFu : blocks ? blocks : 1);
 }
 
-/* For kernels whose blocks walk down strips: how many blocks share a strip, so that the device is filled `waves` times
- * over: a second wave evens out the first, a single one makes the block's own tables once. */
-template <typename F> static unsigned strip_blocks(F kernel, int threads, unsigned waves, unsigned strips, unsigned tiles)
-{
-    int device = 0, sms = 1, each = 1;
-    unsigned n;
-
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0);
-    n = (waves * (unsigned)(sms * each) + strips - 1) / strips;
-    if (waves == 1 && n > 1 && strips * n > (unsigned)(sms * each) && strips * (n - 1) * 10 >= (unsigned)(sms * each) * 9)
-        n--; /* one full wave rather than one and a bit */
-    return n < tiles ? n : tiles;
-}
-
 /* Calls F<ISA>(arguments) for a run-time ISA. */
 #define FP4_BY_ISA(isa, CALL)             \
     do {                                  \

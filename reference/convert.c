@@ -18,13 +18,13 @@ uint16_t fp4_cvt_rn_e4m3x2(float a, float b)
     return (uint16_t)(fp4a_to_e4m3(a) << 8 | fp4a_to_e4m3(b));
 }
 
-#define MODEL(name, rule, map, note)    \
-    {                                   \
-        name, { rule, map }, true, note \
+#define MODEL(name, rule, map, note)          \
+    {                                         \
+        name, { rule, map, NULL }, true, note \
     }
-#define COMBINATION(name, rule, map)   \
-    {                                  \
-        name, { rule, map }, false, "" \
+#define COMBINATION(name, rule, map)         \
+    {                                        \
+        name, { rule, map, NULL }, false, "" \
     }
 
 const struct fp4_rs_model_row fp4_rs_models[] = {
@@ -58,6 +58,36 @@ uint8_t fp4_rs_byte(enum fp4_byte_map map, uint32_t rbits, unsigned nibble)
     return (uint8_t)fp4a_map_byte((int)map, rbits, nibble);
 }
 
+static uint8_t gather(const struct fp4_rs_map *map, uint32_t rbits, unsigned nibble)
+{
+    uint32_t byte = 0;
+    unsigned j;
+
+    for (j = 0; j < 8; j++) {
+        uint8_t bit = map->source[nibble][j];
+
+        if (bit < 32)
+            byte |= (rbits >> bit & 1u) << j;
+    }
+    return (uint8_t)byte;
+}
+
+uint8_t fp4_rs_model_byte(struct fp4_rs_model model, uint32_t rbits, unsigned nibble)
+{
+    return model.map == FP4_MAP_CUSTOM ? gather(model.custom, rbits, nibble) : fp4_rs_byte(model.map, rbits, nibble);
+}
+
+void fp4_rs_map_expand(enum fp4_byte_map map, struct fp4_rs_map *out)
+{
+    unsigned nibble, bit, j;
+
+    for (nibble = 0; nibble < 4; nibble++)
+        for (bit = 0; bit < 32; bit++)
+            for (j = 0; j < 8; j++)
+                if (fp4a_map_byte((int)map, (uint32_t)1 << bit, nibble) == 1u << j)
+                    out->source[nibble][j] = (uint8_t)bit;
+}
+
 e2m1_t fp4_rs_round(enum fp4_rs_rule rule, float x, uint8_t byte)
 {
     return (e2m1_t){ (uint8_t)fp4a_rs_byte_rule((int)rule, x, byte) };
@@ -72,7 +102,7 @@ e2m1_t fp4_rs_round_word(struct fp4_rs_model model, float x, uint32_t rbits, uns
 {
     if (model.rule == FP4_RS_HASH32)
         return (e2m1_t){ (uint8_t)fp4a_rs_hash32(fp4a_bits(x), rbits, nibble) };
-    return (e2m1_t){ (uint8_t)fp4a_rs_byte_rule((int)model.rule, x, fp4a_map_byte((int)model.map, rbits, nibble)) };
+    return (e2m1_t){ (uint8_t)fp4a_rs_byte_rule((int)model.rule, x, fp4_rs_model_byte(model, rbits, nibble)) };
 }
 
 uint16_t fp4_cvt_rs_e2m1x4(struct fp4_rs_model model, float a, float b, float e, float f, uint32_t rbits)

@@ -125,12 +125,21 @@ enum fp4_byte_map {
     FP4_MAP_PTX_Y,    /* 0, 2, 1, 3 */
     FP4_MAP_STRAIGHT, /* 0, 1, 2, 3 */
     FP4_MAP_REVERSE,  /* 3, 2, 1, 0 */
-    FP4_MAP_COUNT
+    FP4_MAP_COUNT,
+    FP4_MAP_CUSTOM = FP4_MAP_COUNT /* bit by bit, as fp4_rs_model.custom says: a map that was measured */
+};
+
+#define FP4_RS_NO_BIT 0xFFu
+
+/* source[nibble][j]: the bit of rbits (0..31) that a nibble's random byte takes with weight 2^j; FP4_RS_NO_BIT: that bit is 0. */
+struct fp4_rs_map {
+    uint8_t source[4][8];
 };
 
 struct fp4_rs_model {
     enum fp4_rs_rule rule;
-    enum fp4_byte_map map; /* ignored by FP4_RS_HASH32 */
+    enum fp4_byte_map map;           /* ignored by FP4_RS_HASH32 */
+    const struct fp4_rs_map *custom; /* with FP4_MAP_CUSTOM, owned by the caller; else not looked at. Kernels do not have it */
 };
 
 struct fp4_rs_model_row {
@@ -145,6 +154,10 @@ extern const size_t fp4_rs_model_count;
 
 /* The byte that a nibble (0..3) consumes, bit-reversed where the map says so. */
 uint8_t fp4_rs_byte(enum fp4_byte_map map, uint32_t rbits, unsigned nibble);
+/* The same by a model's map, FP4_MAP_CUSTOM included. */
+uint8_t fp4_rs_model_byte(struct fp4_rs_model model, uint32_t rbits, unsigned nibble);
+/* A named map bit by bit. */
+void fp4_rs_map_expand(enum fp4_byte_map map, struct fp4_rs_map *out);
 /* One value, one random byte. Not for FP4_RS_HASH32, which needs the word: see fp4_rs_round_word. */
 e2m1_t fp4_rs_round(enum fp4_rs_rule rule, float x, uint8_t byte);
 /* One value in the slot of a nibble, with the whole random word: any rule. */

@@ -15,6 +15,9 @@
 enum fp4x_sweep {
     FP4X_CVT_RN,   /* inputs: floats */
     FP4X_E4M3,     /* inputs: floats */
+    FP4X_DIVIDE_6, /* inputs: floats; so the next two */
+    FP4X_DIVIDE_1536,
+    FP4X_DIVIDE_2688,
     FP4X_RS_BYTES, /* inputs: floats, each with all 256 bytes in each of the four nibbles; hash32: words around the threshold */
     FP4X_RS_MAP,   /* inputs: random words, each with four values that tell its four bytes from their neighbours */
     FP4X_SWEEP_COUNT
@@ -65,6 +68,35 @@ FP4_FN uint32_t fp4x_to_e2m1(uint32_t bits)
 FP4_FN uint32_t fp4x_to_e4m3(uint32_t bits)
 {
     return fp4a_is_nan_bits(bits) ? 0x7Fu : fp4x_nearest(bits, 3, 121, 0x7E) | bits >> 31 << 7;
+}
+
+/* ---- quotients by 6, 1536 and 2688 (fp4divide.h) ------------------------------------------------------------------------------------------ */
+
+FP4_FN uint32_t fp4x_divisor(enum fp4x_sweep sweep)
+{
+    return sweep == FP4X_DIVIDE_6 ? 6 : sweep == FP4X_DIVIDE_1536 ? 1536 : 2688;
+}
+
+/* Long division of the significand by 3 or 21, the bits behind it in one, then a single rounding to nearest even. */
+FP4_FN uint32_t fp4x_divide(uint32_t bits, uint32_t divisor)
+{
+    uint32_t e = bits >> 23 & 255u, m = bits & 0x7FFFFFu, odd = divisor == 2688 ? 21 : 3;
+    int place = (int)(e ? e : 1) - (divisor == 6 ? 1 : divisor == 1536 ? 9 : 7) - 189; /* of the last bit: 2^place */
+    int drop = 0;
+    uint64_t q, rest, half;
+
+    if (e == 255 || (bits & 0x7FFFFFFFu) == 0)
+        return e == 255 && m ? FP4_QNAN : bits;
+    q = (uint64_t)(e ? m | 0x800000u : m) << 38;
+    q = q / odd << 1 | (q % odd != 0);
+    while (q >> drop >= 1u << 24 || place + drop < -149)
+        drop++;
+    rest = q & (((uint64_t)1 << drop) - 1);
+    half = (uint64_t)1 << (drop - 1);
+    q >>= drop;
+    if (rest > half || (rest == half && (q & 1u)))
+        q++;
+    return (bits & 0x80000000u) | (((uint32_t)(place + drop + 149) << 23) + (uint32_t)q);
 }
 
 /* ---- stochastic rounding as thresholds -------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of quantized operands, and the plain bf16 product (fp4gemm.h). */
-#include "fp4arith.h"
-#include "fp4ref.h"
+#include "gemm_arith.h"
 
 /* ---- what is taken -------------------------------------------------------------------------------------------------------------------- */
 
@@ -87,38 +86,11 @@ static float sum_exact(const uint8_t *qa, const uint8_t *sa, const uint8_t *qb, 
     return (float)acc * 0x1p-20f;
 }
 
-/* ---- factors ------------------------------------------------------------------------------------------------------------------------------ */
-
-/* binary32 of 1 / (6 * bound) */
-static float inverse_of(unsigned bound)
-{
-    return fp4a_float(bound == 448 ? FP4_INV_2688 : FP4_INV_1536);
-}
+/* ---- outputs ------------------------------------------------------------------------------------------------------------------------------ */
 
 float fp4_gemm_factor(float amax, unsigned bound, bool divide)
 {
-    return fp4a_canonical(divide ? fp4a_div(amax, 6.0f * (float)bound) : fp4a_mul(amax, inverse_of(bound)));
-}
-
-static float amax_of(const struct fp4_operand *o, size_t line)
-{
-    return o->amax[o->row_scaled ? line : 0];
-}
-
-/* acc with both second-level scales, in binary32. */
-static float scaled(const struct fp4_gemm_params *p, const struct fp4_operand *a, const struct fp4_operand *b, size_t i, size_t j,
-                    float acc)
-{
-    float alpha, y;
-
-    if (p->recipe == FP4_RECIPE_TE_REF) {
-        alpha = fp4a_div(fp4a_mul(amax_of(a, i), amax_of(b, j)), 36.0f * (float)a->bound * (float)b->bound);
-        return fp4a_mul(alpha, acc);
-    }
-    alpha = a->row_scaled ? inverse_of(a->bound) : fp4_gemm_factor(a->amax[0], a->bound, p->divide_factor);
-    alpha = fp4a_mul(alpha, fp4_gemm_factor(b->amax[0], b->bound, p->divide_factor));
-    y = fp4a_mul(alpha, acc);
-    return a->row_scaled ? fp4a_mul(y, a->amax[i]) : y;
+    return gemm_factor(amax, bound, divide);
 }
 
 static void put_bf16(void *y, size_t at, float v)
@@ -160,7 +132,7 @@ int fp4_gemm(const struct fp4_gemm_params *p, const struct fp4_operand *a, const
 
             if (acc)
                 acc[i * p->n + j] = fp4a_canonical(sum);
-            finish(p->output, bias, y, i * p->n + j, j, scaled(p, a, b, i, j, sum));
+            finish(p->output, bias, y, i * p->n + j, j, gemm_scaled(p, a, b, i, j, sum));
         }
     }
     return 0;

@@ -23,6 +23,7 @@ part 'build' $make -j2 all build/tests/unit build/tests/conformance build/tests/
 part 'unit tests' $make unit
 part 'vectors made by others' $make conformance
 part 'command line' $make cli-tests
+part 'error rate and power of the statistics' $make statistics
 part 'malformed dumps and fuzz corpus' $make fuzz-replay
 part 'golden dumps' $make golden
 part 'address and undefined-behaviour sanitizers' $make sanitize

@@ -26,6 +26,10 @@ struct backend_row {
     int (*run)(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err);
     /* Compiler, flags, device, driver: one line for provenance. */
     void (*describe)(char *text, size_t size);
+    /* The kernel that computes the case, of several that a library chooses from, by name; for the dump. NULL: nothing to name. */
+    const char *(*path)(const struct fp4_case *c);
+    /* Full name of the canary's case on this device, made of data `identity`, of 1x32; NULL, or a NULL name: the usual one. */
+    const char *(*canary)(void);
     bool threads;
     bool
         isolated; /* not trusted: available, run and describe are called in a worker process for each device (worker.h), a result may

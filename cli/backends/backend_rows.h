@@ -6,6 +6,7 @@
 
 extern const struct backend_row backend_ref;                                /* ref_backend.c */
 extern const struct backend_row backend_soft, backend_sm120, backend_sm100; /* cuda_backend.c */
+extern const struct backend_row backend_te;                                 /* te_backend.c */
 
 /* A case's knobs as parameters of the reference and of the kernels; seed, offset and rcp_table are left zero. */
 void quantize_params_of(const struct fp4_case *c, struct fp4_quantize_params *p);

@@ -6,7 +6,7 @@
 
 static struct fp4_rs_model model_of(const struct fp4_case *c)
 {
-    return fp4_rs_models[c->knob[KNOB_RS]].model;
+    return rs_model_row(c->knob[KNOB_RS])->model;
 }
 
 void quantize_params_of(const struct fp4_case *c, struct fp4_quantize_params *p)

@@ -2,6 +2,7 @@
 /* Backends "soft", "sm120" and "sm100": the kernels of kernels/, each in a worker process of its own. */
 #include "cuda_backend.h"
 #include "backend_rows.h"
+#include "cuda_ops.h"
 #include "worker.h"
 
 #include <stdio.h>
@@ -27,14 +28,16 @@ void *cuda_buffer(const struct cuda_case *b, const char *name, const char *suffi
 
 /* ---- ops ----------------------------------------------------------------------------------------------------------------------------------- */
 
-static void *device_buffer(void *b, const char *name, const char *suffix)
+static void *device_buffer(void *from, const char *name, const char *suffix)
 {
-    return cuda_buffer(b, name, suffix);
+    const struct cuda_case *const *b = from;
+
+    return cuda_buffer(*b, name, suffix);
 }
 
 static struct fp4_quantized direction_of(const struct cuda_case *b, const char *suffix)
 {
-    return quantized_of(device_buffer, (void *)b, suffix);
+    return quantized_of(device_buffer, &b, suffix);
 }
 
 static int launch_quantize(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
@@ -45,6 +48,29 @@ static int launch_quantize(enum fp4k_isa isa, const struct fp4_case *c, const st
     quantize_params_of(c, &p);
     rng_state_of(b->t, &p.seed, &p.offset);
     return fp4k_quantize(isa, &p, cuda_buffer(b, "x", ""), row.codes ? &row : NULL, col.codes ? &col : NULL, NULL);
+}
+
+static struct fp4_four_stages candidates_of(const struct cuda_case *b, const char *suffix)
+{
+    struct fp4_four_stages s = {
+        { cuda_buffer(b, "scale-6", suffix), cuda_buffer(b, "scale-4", suffix) },
+        { cuda_buffer(b, "codes-6", suffix), cuda_buffer(b, "codes-4", suffix) },
+        { cuda_buffer(b, "error-6", suffix), cuda_buffer(b, "error-4", suffix) },
+        cuda_buffer(b, "pick", suffix),
+    };
+
+    return s;
+}
+
+static int launch_four(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
+{
+    struct fp4_quantized row = direction_of(b, ""), col = direction_of(b, ".t");
+    struct fp4_four_stages row_stages = candidates_of(b, ""), col_stages = candidates_of(b, ".t");
+    struct fp4_four_params p;
+
+    case_four_params(c, &p);
+    return fp4k_four_over_six(isa, &p, cuda_buffer(b, "x", ""), row.codes ? &row : NULL, col.codes ? &col : NULL, &row_stages,
+                              &col_stages, NULL);
 }
 
 static int launch_rht(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
@@ -69,7 +95,7 @@ static int launch_dequantize(const struct fp4_case *c, const struct cuda_case *b
 
 int cuda_launch(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
 {
-    struct fp4_rs_model model = fp4_rs_models[c->knob[KNOB_RS]].model;
+    struct fp4_rs_model model = rs_model_row(c->knob[KNOB_RS])->model;
     size_t n = c->rows * c->cols;
 
     switch (c->op) {
@@ -89,6 +115,10 @@ int cuda_launch(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_c
         return launch_quantize(isa, c, b);
     case OP_RHT_QUANTIZE:
         return launch_rht(isa, c, b);
+    case OP_FOUR_OVER_SIX:
+        return launch_four(isa, c, b);
+    case OP_GEMM:
+        return cuda_launch_gemm(isa, c, b);
     case OP_DEQUANTIZE:
         return launch_dequantize(c, b);
     case OP_SWIZZLE:
@@ -233,6 +263,8 @@ int cuda_supports(const struct fp4_case *c, struct fp4_error *err)
         return -1;
     if (c->op == OP_RHT_QUANTIZE && c->knob[KNOB_SUM] == FP4_SUM_EXACT)
         return fp4_fail(err, FP4_ESUPPORT, "the kernels have no exact sum: it is the reference's");
+    if (rs_model_row(c->knob[KNOB_RS])->model.map == FP4_MAP_CUSTOM)
+        return fp4_fail(err, FP4_ESUPPORT, "the kernels have the byte maps of `fp4check list rs-models`, not a measured one");
     return 0;
 }
 

@@ -58,7 +58,7 @@ static void put_f32(uint8_t *p, size_t i, float v)
 
 static struct fp4_rs_model model_of(const struct fp4_case *c)
 {
-    return fp4_rs_models[c->knob[KNOB_RS]].model;
+    return rs_model_row(c->knob[KNOB_RS])->model;
 }
 
 /* ---- conversions ----------------------------------------------------------------------------------------------------------------- */

@@ -335,15 +335,18 @@ static int take_head(struct worker *w, struct fp4_error *err)
         return -1;
     if (reply == WIRE_OK)
         return 0;
-    if ((reply != WIRE_FAILED && reply != WIRE_NO_EXEC) || take(w, &code, sizeof code, err))
-        return reply == WIRE_FAILED || reply == WIRE_NO_EXEC ? -1 : nonsense(w, err);
+    if (reply != WIRE_FAILED && reply != WIRE_REFUSED && reply != WIRE_NO_EXEC)
+        return nonsense(w, err);
+    if (take(w, &code, sizeof code, err))
+        return -1;
     if (reply == WIRE_NO_EXEC) {
         part_with(w);
         return fp4_fail(err, FP4_EIO, "cannot start a worker process: /proc/self/exe: %s", strerror((int)code));
     }
     if (take_text(w, text, sizeof text, err))
         return -1;
-    part_with(w);
+    if (reply == WIRE_FAILED)
+        part_with(w);
     return fp4_fail(err, (enum fp4_code)code, "%s", text);
 }
 
@@ -537,12 +540,25 @@ static int take_tensor(struct worker *w, struct tensor *t, struct fp4_error *err
     return 0;
 }
 
-static int run_on(struct worker *w, const char *name, struct case_tensors *t, struct fp4_error *err)
+/* Inputs that no name describes go over the wire. */
+static int send_made(struct worker *w, const struct fp4_case *c, const struct case_tensors *t, struct fp4_error *err)
+{
+    size_t i;
+
+    if (c->data != &data_made && c->data != &data_made_amax)
+        return 0;
+    for (i = 0; i < t->count; i++)
+        if (t->t[i].role == TENSOR_INPUT && wire_send(w->fd, t->t[i].data, t->t[i].bytes))
+            return explain_end(w, err);
+    return 0;
+}
+
+static int run_on(struct worker *w, const struct fp4_case *c, const char *name, struct case_tensors *t, struct fp4_error *err)
 {
     uint32_t done;
     size_t i;
 
-    if (ask(w, name, timeout_seconds, err) || take_head(w, err))
+    if (ask(w, name, timeout_seconds, err) || send_made(w, c, t, err) || take_head(w, err))
         return -1;
     for (i = 0; i < t->count; i++)
         if (t->t[i].role != TENSOR_INPUT && take_tensor(w, &t->t[i], err))
@@ -569,10 +585,14 @@ int worker_run(const struct backend_row *b, const struct fp4_case *c, struct cas
         if (term_interrupted && status)
             return -1;
     }
-    if (status)
+    if (status) {
+        err->code = FP4_EIO; /* whatever it is: not a refusal of the case */
         return -1;
-    status = run_on(w, name, t, err);
-    if (status && device_count > 1 && !term_interrupted)
+    }
+    status = run_on(w, c, name, t, err);
+    if (status && !w->alive)
+        err->code = FP4_EIO;
+    if (status && device_count > 1 && !term_interrupted && !w->alive)
         term_note("on device %u: backend '%s', case '%s': %s", w->device, b->name, name, err->msg);
     give_back(w);
     return status;

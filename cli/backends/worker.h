@@ -35,7 +35,8 @@ int worker_available(const struct backend_row *b, struct fp4_error *err);
 /* What the workers said of themselves when they were available: the kind of device, not which, as the bytes do not depend on that. */
 void worker_describe(const struct backend_row *b, char *text, size_t size);
 /* Runs the case in a free worker of the backend, and waits for one when all are busy; outputs and stages of t are allocated and filled.
- * A device on which no worker can be started any more is left out; the others go on. */
+ * A device on which no worker can be started any more is left out; the others go on. The code FP4_ESUPPORT: supports(), asked on the
+ * device, has refused the case. */
 int worker_run(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err);
 /* Ends all workers, once no thread uses them. */
 void worker_stop_all(void);
@@ -46,5 +47,7 @@ extern bool worker_is_child;
 extern unsigned worker_device; /* of this worker */
 /* Serves requests until the parent has no more; returns an exit status. */
 int worker_serve(const struct backend_row *b);
+/* Answers the present request with this error and ends the process; for signal handlers. */
+_Noreturn void worker_last_words(const char *text);
 
 #endif

@@ -73,11 +73,22 @@ static int put_text(uint32_t length_at_most, const char *text)
     return wire_send(WORKER_FD, &length, sizeof length) || wire_send(WORKER_FD, text, length) ? -1 : 0;
 }
 
+static int put_reason(enum wire reply, enum fp4_code code, const char *text)
+{
+    uint32_t head[2] = { reply, (uint32_t)code };
+
+    return wire_send(WORKER_FD, head, sizeof head) || put_text(WIRE_TEXT_MAX - 1, text) ? -1 : 0;
+}
+
 static int put_failure(const struct fp4_error *err)
 {
-    uint32_t head[2] = { WIRE_FAILED, (uint32_t)err->code };
+    return put_reason(WIRE_FAILED, err->code, err->msg);
+}
 
-    return wire_send(WORKER_FD, head, sizeof head) || put_text(WIRE_TEXT_MAX - 1, err->msg) ? -1 : 0;
+_Noreturn void worker_last_words(const char *text)
+{
+    put_reason(WIRE_FAILED, FP4_EIO, text);
+    _exit(2);
 }
 
 static int put_tensors(const struct case_tensors *t)
@@ -112,6 +123,30 @@ static int introduce(const struct backend_row *b)
     return wire_send(WORKER_FD, &reply, sizeof reply) || put_text(sizeof text, text) ? -1 : 0;
 }
 
+static bool is_made(const struct fp4_case *c)
+{
+    return c->data == &data_made || c->data == &data_made_amax;
+}
+
+/* Inputs that come with the request. -2: the parent is gone. */
+static int receive_made(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+{
+    size_t i;
+
+    if (case_describe(c, t, err))
+        return -1;
+    for (i = 0; i < t->count; i++) {
+        if (t->t[i].role != TENSOR_INPUT)
+            continue;
+        t->t[i].data = malloc(t->t[i].bytes ? t->t[i].bytes : 1);
+        if (!t->t[i].data)
+            return fp4_fail(err, FP4_EIO, "out of memory for %zu bytes of '%s'", t->t[i].bytes, t->t[i].name);
+        if (receive(t->t[i].data, t->t[i].bytes))
+            return -2;
+    }
+    return 0;
+}
+
 static int serve_case(const struct backend_row *b, const char *name)
 {
     uint32_t done = WIRE_DONE;
@@ -121,8 +156,19 @@ static int serve_case(const struct backend_row *b, const char *name)
     int status;
 
     memset(&t, 0, sizeof t);
-    if (case_parse(name, &c, &err) == 0 && backend_run_case(b, &c, &t, &err) == 0)
+    status = case_parse(name, &c, &err);
+    if (status == 0 && is_made(&c)) /* all of the request, before any answer */
+        status = receive_made(&c, &t, &err);
+    if (status == 0 && b->supports(&c, &err)) { /* here the backend knows its device */
+        case_release(&t);
+        return put_reason(WIRE_REFUSED, err.code, err.msg);
+    }
+    if (status == 0)
+        status = is_made(&c) ? backend_run_prepared(b, &c, &t, &err) : backend_run_case(b, &c, &t, &err);
+    if (status == 0)
         status = put_tensors(&t);
+    else if (status == -2)
+        status = -1;
     else
         status = put_failure(&err) ? -1 : 1;
     case_release(&t); /* where a damaged heap would show: it is still this case */

@@ -132,7 +132,7 @@ struct bench {
     enum fp4k_isa isa;
     size_t rows, cols, sets;
     struct set set[COPIES_MAX];
-    float *amax;
+    float *amax, *row_amax; /* [1], [rows] */
     void *from, *to;
     size_t samples;
 };
@@ -187,6 +187,22 @@ static int rht(const struct bench *b, const struct set *s, bool sr)
     return fp4k_rht_quantize(b->isa, &p, (const uint16_t *)(const void *)s->x, NULL, &c, NULL, NULL);
 }
 
+static int four(const struct bench *b, const struct set *s, bool tile, bool row_scaled)
+{
+    struct fp4_quantized r = output(s->codes, s->scales, row_scaled ? b->row_amax : b->amax);
+    struct fp4_four_params p;
+
+    memset(&p, 0, sizeof p);
+    p.recipe = FP4_RECIPE_TORCHAO;
+    p.input = FP4_BF16;
+    p.rows = b->rows;
+    p.cols = b->cols;
+    p.block_16x16 = tile;
+    p.row_scaled = row_scaled;
+    p.bound = 256;
+    return fp4k_four_over_six(b->isa, &p, s->x, &r, NULL, NULL, NULL, NULL);
+}
+
 static int run_rn(const struct bench *b, const struct set *s)
 {
     return quantize(b, s, true, false, false);
@@ -222,6 +238,21 @@ static int run_rht_sr(const struct bench *b, const struct set *s)
     return rht(b, s, true);
 }
 
+static int run_four(const struct bench *b, const struct set *s)
+{
+    return four(b, s, false, false);
+}
+
+static int run_four_row(const struct bench *b, const struct set *s)
+{
+    return four(b, s, false, true);
+}
+
+static int run_four_tile(const struct bench *b, const struct set *s)
+{
+    return four(b, s, true, false);
+}
+
 static int run_dequantize(const struct bench *b, const struct set *s)
 {
     struct fp4_dequantize_params p;
@@ -235,10 +266,17 @@ static int run_dequantize(const struct bench *b, const struct set *s)
 }
 
 static const struct kernel_row kernels[] = {
-    { "quantize-rn-row", 2.5625, true, false, false, run_rn },     { "quantize-rn-col", 2.5625, false, true, false, run_rn_col },
-    { "quantize-rn-both", 3.125, true, true, false, run_rn_both }, { "quantize-sr-row", 2.5625, true, false, false, run_sr },
-    { "quantize-sr-both", 3.125, true, true, false, run_sr_both }, { "rht-rn", 2.5625, false, true, false, run_rht_rn },
-    { "rht-sr", 2.5625, false, true, false, run_rht_sr },          { "dequantize-bf16", 2.5625, true, false, true, run_dequantize },
+    { "quantize-rn-row", 2.5625, true, false, false, run_rn },
+    { "quantize-rn-col", 2.5625, false, true, false, run_rn_col },
+    { "quantize-rn-both", 3.125, true, true, false, run_rn_both },
+    { "quantize-sr-row", 2.5625, true, false, false, run_sr },
+    { "quantize-sr-both", 3.125, true, true, false, run_sr_both },
+    { "rht-rn", 2.5625, false, true, false, run_rht_rn },
+    { "rht-sr", 2.5625, false, true, false, run_rht_sr },
+    { "dequantize-bf16", 2.5625, true, false, true, run_dequantize },
+    { "four-over-six-1x16", 2.5625, true, false, false, run_four },
+    { "four-over-six-row", 2.5625, true, false, false, run_four_row },
+    { "four-over-six-tile", 2.5625, true, false, false, run_four_tile },
 };
 #define KERNELS (sizeof kernels / sizeof kernels[0])
 
@@ -267,6 +305,7 @@ static void release(struct bench *b)
         fp4k_free(b->set[i].out);
     }
     fp4k_free(b->amax);
+    fp4k_free(b->row_amax);
     fp4k_event_destroy(b->from);
     fp4k_event_destroy(b->to);
 }
@@ -309,6 +348,8 @@ static int prepare(struct bench *b, struct fp4_error *err)
     }
     error = fp4k_malloc((void **)&b->amax, sizeof(float));
     if (error == 0)
+        error = fp4k_malloc((void **)&b->row_amax, b->rows * sizeof(float));
+    if (error == 0)
         error = fp4k_event_create(&b->from);
     if (error == 0)
         error = fp4k_event_create(&b->to);
@@ -317,6 +358,8 @@ static int prepare(struct bench *b, struct fp4_error *err)
     if (fill_inputs(b, err))
         return -1;
     error = fp4k_amax(FP4K_AMAX_TENSOR, b->set[0].x, FP4_BF16, b->rows, b->cols, false, b->amax, NULL);
+    if (error == 0)
+        error = fp4k_amax(FP4K_AMAX_ROWS, b->set[0].x, FP4_BF16, b->rows, b->cols, false, b->row_amax, NULL);
     for (i = 0; i < b->sets && error == 0; i++)
         error = quantize(b, &b->set[i], true, false, false);
     return error ? cuda_fail(err, error, "launch") : 0;

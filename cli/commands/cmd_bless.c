@@ -91,7 +91,11 @@ static int write_golden(struct dump_file *fresh, const char *path, struct fp4_er
     size_t i;
 
     header_from(fresh, &h);
+    for (i = 0; i < h.backend_count; i++)
+        h.profiles[i] = dump_profile_text(fresh, h.backends[i]);
     w = dump_open(path, &h, err);
+    for (i = 0; i < h.backend_count; i++)
+        free((void *)(uintptr_t)h.profiles[i]);
     if (!w)
         return -1;
     for (i = 0; i < dump_count(fresh); i++) {

@@ -2,6 +2,7 @@
 /* cmd_diff.c: fp4check diff A[:BACKEND] B[:BACKEND]...: two or more dumps, each compared with the first. */
 #include "commands.h"
 #include "compare_options.h"
+#include "select.h"
 #include "term.h"
 
 #include <stdlib.h>
@@ -9,16 +10,9 @@
 
 static struct {
     struct compare_options compare;
-    struct string_list cases, inputs;
+    struct string_list cases;
+    struct case_options select;
 } opt;
-
-static int register_inputs(struct fp4_error *err)
-{
-    for (size_t i = 0; i < opt.inputs.count; i++)
-        if (input_register(opt.inputs.items[i], err) < 0)
-            return fp4_fail_in(err, "--input");
-    return 0;
-}
 
 /* ---- the dumps --------------------------------------------------------------------------------------------------------------- */
 
@@ -93,7 +87,7 @@ static int diff_all(int argc, char **argv, int *exit_status, struct fp4_error *e
     set->command = "diff";
     if (argc < 2)
         fp4_fail(err, FP4_EUSAGE, "needs two dumps or more: fp4check diff A[:BACKEND] B[:BACKEND]...");
-    else if (compare_policy(&opt.compare, &policy, err) == 0 && register_inputs(err) == 0 &&
+    else if (compare_policy(&opt.compare, &policy, err) == 0 && inputs_registered(&opt.select, err) == 0 &&
              compare_reports(&opt.compare, set, err) == 0)
         status = compare_with_first(argc, argv, &policy, set, exit_status, err);
     if (status == 0)
@@ -116,13 +110,16 @@ static int run_diff(int argc, char **argv)
     }
     input_release_all();
     string_list_release(&opt.cases);
-    string_list_release(&opt.inputs);
+    string_list_release(&opt.select.inputs);
+    string_list_release(&opt.select.rs_models);
     return exit_status;
 }
 
 static struct option_row options[] = {
     { "case", 'c', OPT_LIST, "GLOB", "only cases whose name matches", NULL, &opt.cases },
-    { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that cases named file-... were made from", "file", &opt.inputs },
+    { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that cases named file-... were made from", "file",
+      &opt.select.inputs },
+    RS_MODEL_OPTION(opt.select, "file of an rs-model that cases name"),
     COMPARE_OPTIONS(opt.compare),
     { NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL },
 };

@@ -7,6 +7,7 @@
  * progress, Ctrl-C and the state file come between two of them.
  */
 #include "commands.h"
+#include "fp4divide.h"
 #include "fp4second.h"
 #include "select.h"
 #include "term.h"
@@ -56,7 +57,7 @@ struct work {
 };
 
 static const char *const backend_names[] = { "ref", "soft", "sm120", "sm100", NULL };
-static const char *const what_names[] = { "cvt-rn", "cvt-rs", "e4m3", NULL };
+static const char *const what_names[] = { "cvt-rn", "cvt-rs", "e4m3", "divide", NULL };
 static const char *const rule_names[] = { "trunc", "half", "half-old", "fma-floor", "hash32", NULL };
 static const char *const map_names[] = { "b300", "ptx-x", "ptx-y", "straight", "reverse", NULL };
 
@@ -118,6 +119,18 @@ static void ref_map(const struct sweep *s, uint32_t word, struct fp4x_result *ou
         note_difference(out, word, word, down, FP4X_TOLD_DOWN);
 }
 
+static void ref_divide(const struct sweep *s, uint32_t input, struct fp4x_result *out)
+{
+    uint32_t divisor = fp4x_divisor(s->kind), want = fp4x_divide(input, divisor);
+    float v = fp4a_float(input), d = (float)divisor;
+    uint32_t got = fp4a_bits(fp4a_canonical(fp4a_divide_by(v, d, fp4a_reciprocal_of(divisor))));
+
+    if (got == want)
+        got = fp4a_bits(fp4a_canonical(fp4a_div(v, d)));
+    if (got != want)
+        note_difference(out, input, 0, got, want);
+}
+
 static void ref_input(const struct sweep *s, uint32_t input, struct fp4x_result *out)
 {
     uint32_t got, want;
@@ -129,6 +142,8 @@ static void ref_input(const struct sweep *s, uint32_t input, struct fp4x_result 
             ref_hash(input, out);
         else
             ref_bytes(s, input, out);
+    } else if (s->kind != FP4X_CVT_RN && s->kind != FP4X_E4M3) {
+        ref_divide(s, input, out);
     } else {
         got = s->kind == FP4X_E4M3 ? fp4a_to_e4m3(fp4a_float(input)) : fp4a_to_e2m1(fp4a_float(input));
         want = s->kind == FP4X_E4M3 ? fp4x_to_e4m3(input) : fp4x_to_e2m1(input);
@@ -439,8 +454,10 @@ static struct sweep *sweep_add(struct work *w, enum fp4x_sweep kind, enum fp4_rs
         snprintf(s->name, sizeof s->name, "cvt-rs/%s", w->backend == ON_SM100 ? "native" : rule_names[rule]);
     else if (kind == FP4X_RS_MAP)
         snprintf(s->name, sizeof s->name, "cvt-rs/%s+%s", w->backend == ON_SM100 ? "native" : rule_names[rule], map_names[map]);
-    else
+    else if (kind == FP4X_CVT_RN || kind == FP4X_E4M3)
         snprintf(s->name, sizeof s->name, "%s", w->what);
+    else
+        snprintf(s->name, sizeof s->name, "%s/%u", w->what, (unsigned)fp4x_divisor(kind));
     return s;
 }
 
@@ -512,7 +529,7 @@ static int plan(struct work *w, int argc, char **argv, struct fp4_error *err)
     int what, backend;
 
     if (argc != 1)
-        return fp4_fail(err, FP4_EUSAGE, "say what: cvt-rn, cvt-rs or e4m3");
+        return fp4_fail(err, FP4_EUSAGE, "say what: cvt-rn, cvt-rs, e4m3 or divide");
     if ((what = word_index("conversion", argv[0], what_names, err)) < 0 ||
         (backend = word_index("--backend", opt.backend, backend_names, err)) < 0)
         return -1;
@@ -529,6 +546,12 @@ static int plan(struct work *w, int argc, char **argv, struct fp4_error *err)
              w->what, opt.backend, w->stride, w->begin, w->end, opt.model ? opt.model : "-", opt.rule ? opt.rule : "-");
     if (what == 1)
         return plan_rs(w, err);
+    if (what == 3) {
+        sweep_add(w, FP4X_DIVIDE_6, FP4_RS_TRUNC, FP4_MAP_STRAIGHT, 1);
+        sweep_add(w, FP4X_DIVIDE_1536, FP4_RS_TRUNC, FP4_MAP_STRAIGHT, 1);
+        sweep_add(w, FP4X_DIVIDE_2688, FP4_RS_TRUNC, FP4_MAP_STRAIGHT, 1);
+        return 0;
+    }
     sweep_add(w, what == 0 ? FP4X_CVT_RN : FP4X_E4M3, FP4_RS_TRUNC, FP4_MAP_STRAIGHT, 1);
     return 0;
 }
@@ -702,7 +725,7 @@ static struct option_row options[] = {
 struct command cmd_exhaustive = {
     .name = "exhaustive",
     .summary = "take all 2^32 inputs of a conversion through a backend",
-    .arguments = "cvt-rn|cvt-rs|e4m3",
+    .arguments = "cvt-rn|cvt-rs|e4m3|divide",
     .examples = "  fp4check exhaustive cvt-rn                            # on a GPU; a second or so on a large one\n"
                 "  fp4check exhaustive cvt-rs --state rs.state           # all rules, bytes and byte maps\n"
                 "  fp4check exhaustive cvt-rs --resume rs.state\n"
@@ -714,7 +737,9 @@ struct command cmd_exhaustive = {
         "of an integer significand for cvt-rn and e4m3; for cvt-rs the smallest random byte that rounds a float up. cvt-rs takes\n"
         "every float with all 256 bytes through each rule, then every random word through each byte map with values that tell a\n"
         "byte from its neighbours: together that is every float, word and rs-model. hash32 has no bytes: every float meets the\n"
-        "words around its threshold. The exit status is 0 when nothing differs, 1 when something does.",
+        "words around its threshold. divide takes every float over 6, 1536 and 2688 against long division: the machine's division, "
+        "and\n"
+        "the kernels' product with one correction. The exit status is 0 when nothing differs, 1 when something does.",
     .options = options,
     .run = exhaustive_main,
 };

@@ -128,8 +128,6 @@ static int list_data(struct fp4_error *err)
 
 static int list_models(struct fp4_error *err)
 {
-    static const char *const rules[] = { "trunc", "half", "half-old", "fma-floor", "hash32" };
-    static const char *const maps[] = { "b300", "ptx-x", "ptx-y", "straight", "reverse" };
     size_t i;
 
     (void)err;
@@ -137,7 +135,8 @@ static int list_models(struct fp4_error *err)
     for (i = 0; i < fp4_rs_model_count; i++) {
         const struct fp4_rs_model_row *m = &fp4_rs_models[i];
 
-        printf("%-18s %-10s %-9s %s\n", m->name, rules[m->model.rule], m->model.rule == FP4_RS_HASH32 ? "none" : maps[m->model.map],
+        printf("%-18s %-10s %-9s %s\n", m->name, rs_rule_name(m->model.rule),
+               m->model.rule == FP4_RS_HASH32 ? "none" : rs_map_name(m->model.map),
                m->named ? m->note : "a combination that nobody published");
     }
     return 0;
@@ -263,6 +262,7 @@ static int list_main(int argc, char **argv)
 static struct option_row options[] = {
     CASE_OPTIONS(opt.select),
     DEVICE_OPTION(opt.select),
+    TE_LIB_OPTION(opt.select),
     { "cases", 0, OPT_FLAG, NULL, "the names of the chosen cases (default)", NULL, &opt.cases },
     { "suites", 0, OPT_FLAG, NULL, "the suites and their sizes", NULL, &opt.suites },
     { "ops", 0, OPT_FLAG, NULL, "the operations", NULL, &opt.ops },

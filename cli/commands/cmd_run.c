@@ -2,6 +2,7 @@
 /* fp4check run: cases through backends into a dump. */
 #include "commands.h"
 #include "dump.h"
+#include "probe.h"
 #include "run_diagnosis.h"
 #include "select.h"
 #include "term.h"
@@ -16,7 +17,7 @@
 static struct {
     struct case_options select;
     const char *output, *bytes, *jobs;
-    bool stages, no_stages, resume;
+    bool stages, no_stages, no_profile, resume;
 } opt;
 
 #define WINDOW 64 /* finished lines that may wait for an earlier one */
@@ -56,6 +57,7 @@ static void result_of(struct run *run, size_t b, const struct fp4_case *c, struc
 
     r->backend = row->name;
     r->t = NULL;
+    r->path = NULL;
     r->reason = err->msg;
     if (run->unavailable[b][0]) {
         r->status = DUMP_SKIPPED;
@@ -71,7 +73,8 @@ static void result_of(struct run *run, size_t b, const struct fp4_case *c, struc
     ok = backend_run_prepared(row, c, t, err) == 0;
     if (!row->threads && !row->isolated)
         pthread_mutex_unlock(&run->serial);
-    r->status = ok ? DUMP_OK : DUMP_ERROR;
+    r->status = ok ? DUMP_OK : row->isolated && err->code == FP4_ESUPPORT ? DUMP_SKIPPED : DUMP_ERROR;
+    r->path = ok && row->path ? row->path(c) : NULL;
     r->t = ok ? t : NULL;
 }
 
@@ -111,7 +114,7 @@ static char *run_one(struct run *run, const struct fp4_case *c, struct dump_resu
         if (prepared)
             result_of(run, b, c, &t[b], &results[b], &err[b]);
         else
-            results[b] = (struct dump_result){ run->backends[b]->name, DUMP_ERROR, input_error.msg, NULL };
+            results[b] = (struct dump_result){ run->backends[b]->name, DUMP_ERROR, input_error.msg, NULL, NULL };
         if (!prepared)
             err[b] = input_error;
         if (opt.no_stages)
@@ -407,6 +410,8 @@ static void join_command(char *text, size_t size)
         snprintf(text + strlen(text), size - strlen(text), " --op %s", opt.select.ops.items[i]);
     for (i = 0; i < opt.select.backends.count; i++)
         snprintf(text + strlen(text), size - strlen(text), " --backend %s", opt.select.backends.items[i]);
+    for (i = 0; i < opt.select.rs_models.count; i++)
+        snprintf(text + strlen(text), size - strlen(text), " --rs-model %s", opt.select.rs_models.items[i]);
     if (opt.select.device)
         snprintf(text + strlen(text), size - strlen(text), " --device %s", opt.select.device);
     if (opt.bytes)
@@ -416,7 +421,7 @@ static void join_command(char *text, size_t size)
 /* A dump that names a suite claims to hold all of it (or all of its shard): verify asks for what is missing. */
 static const char *suite_label(const struct selection *sel)
 {
-    if (sel->globs || sel->ops)
+    if (sel->globs || sel->ops || opt.select.rs_models.count)
         return "selection";
     if (sel->suite)
         return sel->suite;
@@ -440,12 +445,36 @@ static int finish_dump(struct run *run, struct dump_writer *w, struct fp4_error 
     return w ? dump_close(w, err) : 0;
 }
 
+/* What probe finds out of a backend that runs: part of the dump. A failure is a finding too, and no reason not to run the cases. */
+static char *profile_of(const struct run *run, size_t b)
+{
+    struct profile *p = run->unavailable[b][0] ? NULL : malloc(sizeof *p);
+    struct text t = { 0 };
+    struct fp4_error err = { 0 };
+    int rs;
+
+    if (!p)
+        return NULL;
+    rs = opt.select.rs_models.count ? rs_model_from_text(opt.select.rs_models.items[0], &err) : 0;
+    if (rs >= 0 && probe_backend(run->backends[b], (unsigned)rs, p, &err) == 0) {
+        profile_json_short(p, &t);
+    } else {
+        term_note("no profile: %s", err.msg);
+        text_add(&t, "{\"failed\":");
+        text_json(&t, err.msg);
+        text_add(&t, "}");
+    }
+    free(p);
+    return t.data;
+}
+
 static int run_cases(struct run *run, const struct selection *sel, struct fp4_error *err)
 {
     struct dump_header h;
     struct dump_writer *w = NULL;
     struct utsname machine;
     char builds[DUMP_RESULTS_MAX][256], when[32], host[256] = "", command[1024];
+    char *profiles[DUMP_RESULTS_MAX] = { NULL };
     size_t b;
 
     memset(&h, 0, sizeof h);
@@ -473,7 +502,14 @@ static int run_cases(struct run *run, const struct selection *sel, struct fp4_er
     }
     if (opt.resume && resume(run, &h, err))
         return -1;
-    if (opt.output && !(w = dump_open(opt.output, &h, err)))
+    if (opt.output && !opt.no_profile)
+        for (b = 0; b < run->backend_count; b++)
+            h.profiles[b] = profiles[b] = profile_of(run, b);
+    if (opt.output)
+        w = dump_open(opt.output, &h, err);
+    for (b = 0; b < run->backend_count; b++)
+        free(profiles[b]);
+    if (opt.output && !w)
         return -1;
     if ((w && write_kept(run, w, err)) || run_all(run, w, err)) {
         if (w)
@@ -570,11 +606,14 @@ static struct option_row options[] = {
     BACKEND_OPTION(opt.select),
     DEVICE_OPTION(opt.select),
     TIMEOUT_OPTION(opt.select),
+    TE_LIB_OPTION(opt.select),
+    RS_MODEL_OPTION(opt.select, "rs-model of the stochastic cases that name the default one"),
     { "output", 'o', OPT_STRING, "FILE", "write the dump here (- is standard output)", "file", &opt.output },
     { "bytes", 0, OPT_STRING, "N|none|all", "keep the bytes of outputs of at most N bytes beside their digests (4096)", "none all",
       &opt.bytes },
     { "stages", 0, OPT_FLAG, NULL, "keep the bytes of stages too, by the same rule", NULL, &opt.stages },
     { "no-stages", 0, OPT_FLAG, NULL, "record outputs only", NULL, &opt.no_stages },
+    { "no-profile", 0, OPT_FLAG, NULL, "leave out what `probe` measures of each backend", NULL, &opt.no_profile },
     { "jobs", 'j', OPT_STRING, "N", "threads (default: one a core)", NULL, &opt.jobs },
     { "resume", 0, OPT_FLAG, NULL, "go on with FILE.partial of an interrupted run", NULL, &opt.resume },
     { NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL },

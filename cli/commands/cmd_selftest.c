@@ -349,7 +349,7 @@ static int append_case(struct dump_writer *w, const struct backend_row *b, const
     for (size_t i = 0; i < t.count; i++)
         if (t.t[i].role == TENSOR_STAGE)
             t.t[i].written = false;
-    const struct dump_result r = { b->name, ok ? DUMP_OK : DUMP_ERROR, ok ? NULL : why.msg, ok ? &t : NULL };
+    const struct dump_result r = { b->name, ok ? DUMP_OK : DUMP_ERROR, ok ? NULL : why.msg, ok ? &t : NULL, NULL };
     text = dump_render_case(name, &t, &r, 1, SIZE_MAX, false);
     case_release(&t);
     int status = text ? dump_append(w, text, err) : fp4_fail(err, FP4_EIO, "out of memory");

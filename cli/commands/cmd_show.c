@@ -517,11 +517,13 @@ static struct option_row options[] = {
     { "backend", 'b', OPT_STRING, "NAME", "backend that computes the case (ref), or whose result of the dump is shown", "backend",
       &opt.backend },
     DEVICE_OPTION(opt.select),
+    TE_LIB_OPTION(opt.select),
     { "dump", 'd', OPT_STRING, "FILE", "show what a dump holds instead of computing", "file", &opt.dump },
     { "rows", 'r', OPT_STRING, "A[:B]", "rows (lines of a transposed output) A up to but not including B (0:2)", NULL, &opt.rows },
     { "cols", 'k', OPT_STRING, "A[:B]", "columns, or packed positions (0:16)", NULL, &opt.cols },
     { "stage", 0, OPT_LIST, "NAME", "only this tensor, e.g. codes, block-scale, scaled, transformed.t", NULL, &opt.stages },
     { "raw", 0, OPT_STRING, "FILE", "write the bytes of the one --stage to FILE (- is standard output) instead", "file", &opt.raw },
+    RS_MODEL_OPTION(opt.select, "file of the rs-model that the case names"),
     { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that the case names by digest", "file", &opt.select.inputs },
     { NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL },
 };

@@ -60,6 +60,8 @@ static int compute(const struct backend_row *b, const char *name, struct case_te
             status = DUMP_SKIPPED;
         else if (backend_run_case(b, &c, t, &reason) == 0)
             status = DUMP_OK;
+        else if (b->isolated && reason.code == FP4_ESUPPORT)
+            status = DUMP_SKIPPED;
     }
     return case_view(name, b->name, status, status == DUMP_OK ? NULL : reason.msg, status == DUMP_OK ? t : NULL, view, err);
 }
@@ -158,6 +160,7 @@ static int verify_pair(struct verify *v, struct dump_file *f, const char *golden
     };
     h.policy = &v->policy;
     status = diff_run_begin(run, &h, &v->policy, &v->sink, err);
+    run->family = dump_count(f);
     progress_start(&progress, golden_label, dump_count(f));
     for (i = 0; i < dump_count(f) && status == 0; i++) {
         status = verify_case(run, f, i, golden_backend, b, err);
@@ -170,13 +173,12 @@ static int verify_pair(struct verify *v, struct dump_file *f, const char *golden
         status = verify_missing(run, f, err);
     if (status == 0)
         status = diff_run_end(run, err);
-    else
-        diff_run_drop(run);
     if (status == 0) {
         v->exit_status = worse_status(v->exit_status, diff_exit_status(&run->summary));
         if (run->summary.total == 0)
             term_error("verify: %s: no case matches the selection", golden_label);
     }
+    diff_run_release(run);
     free(run);
     return status;
 }
@@ -295,6 +297,7 @@ static int verify_all(struct verify *v, int argc, char **argv, struct fp4_error 
         report_drop(v->reports);
         return -1;
     }
+    v->policy.statistical.live_b = true;
     v->sink = report_sink(v->reports);
     status = 0;
     for (i = 0; i < argc && status == 0; i++)
@@ -330,8 +333,10 @@ static struct option_row options[] = {
     BACKEND_OPTION(opt.select),
     DEVICE_OPTION(opt.select),
     TIMEOUT_OPTION(opt.select),
+    TE_LIB_OPTION(opt.select),
     { "case", 'c', OPT_LIST, "GLOB", "only cases whose name matches", NULL, &opt.select.cases },
     { "op", 0, OPT_LIST, "OP", "only cases of this operation", "op", &opt.select.ops },
+    RS_MODEL_OPTION(opt.select, "file of an rs-model that cases name"),
     { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file that cases named file-... were made from", "file",
       &opt.select.inputs },
     COMPARE_OPTIONS(opt.compare),

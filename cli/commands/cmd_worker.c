@@ -32,6 +32,7 @@ static int worker_main(int argc, char **argv)
 
 static struct option_row options[] = {
     { "input", 0, OPT_LIST, "FILE[:TENSOR]", "safetensors file: its tensors become data constructions", "file", &opt.inputs },
+    RS_MODEL_OPTION(opt, "file of an rs-model that cases name"),
     { "device", 0, OPT_STRING, "N", "the device of this worker (0)", NULL, &device },
     { NULL, 0, OPT_FLAG, NULL, NULL, NULL, NULL },
 };

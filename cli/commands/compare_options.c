@@ -4,6 +4,7 @@
 #include "select.h"
 #include "term.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int parse_count(const char *name, const char *text, size_t limit, size_t *out, struct fp4_error *err)
@@ -28,10 +29,29 @@ static int parse_mode(const char *name, const char *text, bool *equal, struct fp
     return 0;
 }
 
+static int parse_statistical(const struct compare_options *o, struct diff_policy *p, struct fp4_error *err)
+{
+    char *end;
+
+    p->statistical.set = o->statistical;
+    if (o->statistical && o->tolerance)
+        return fp4_fail(err, FP4_EUSAGE, "--statistical and --tolerance exclude each other");
+    if (!o->error_rate)
+        return 0;
+    if (!o->statistical)
+        return fp4_fail(err, FP4_EUSAGE, "--error-rate belongs to --statistical");
+    p->statistical.error_rate = strtod(o->error_rate, &end);
+    if (!strchr("0123456789.", *o->error_rate) || *end || !(p->statistical.error_rate >= 1e-12 && p->statistical.error_rate <= 0.5))
+        return fp4_fail(err, FP4_EUSAGE, "--error-rate is a number from 1e-12 to 0.5, not '%.40s'", o->error_rate);
+    return 0;
+}
+
 int compare_policy(const struct compare_options *o, struct diff_policy *p, struct fp4_error *err)
 {
     *p = diff_policy_default;
     if (o->tolerance && tolerance_parse(o->tolerance, &p->tolerance, err))
+        return -1;
+    if (parse_statistical(o, p, err))
         return -1;
     if (parse_mode("signed-zero", o->signed_zero, &p->signed_zero_equal, err) || parse_mode("nan", o->nan, &p->nan_equal, err) ||
         parse_count("places", o->places, PLACES_MAX, &p->max_places, err))

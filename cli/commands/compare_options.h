@@ -9,13 +9,22 @@
 struct compare_options {
     const char *tolerance, *signed_zero, *nan, *places, *max_cases;
     const char *json, *junit, *markdown;
-    bool github;
+    const char *error_rate;
+    bool statistical, github;
 };
 
 /* Rows for an option table; o is a struct compare_options variable. */
 #define COMPARE_OPTIONS(o)                                                                                                           \
     { "tolerance", 't',           OPT_STRING, "SHARE", "fewer than this share of the codes may differ, each by one grid step: 0.1%", \
       NULL,        &(o).tolerance },                                                                                                 \
+        { "statistical",                                                                                                             \
+          0,                                                                                                                         \
+          OPT_FLAG,                                                                                                                  \
+          NULL,                                                                                                                      \
+          "judge stochastic codes as draws, each side for itself; all else is equal or differs",                                     \
+          NULL,                                                                                                                      \
+          &(o).statistical },                                                                                                        \
+        { "error-rate", 0, OPT_STRING, "P", "chance that any honest case fails --statistical (0.001)", NULL, &(o).error_rate },      \
         { "signed-zero",   0, OPT_STRING, "MODE", "strict (default): -0 and +0 differ; equal: they do not", "strict equal",          \
           &(o).signed_zero },                                                                                                        \
         { "nan",                                                                                                                     \

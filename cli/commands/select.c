@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "select.h"
 
+#include "case_build.h"
+#include "suite_build.h"
+#include "te_find.h"
 #include "term.h"
 #include "worker.h"
 
@@ -36,10 +39,34 @@ void time_now(char text[32])
     strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
+int rs_model_chosen(const char *text, struct fp4_error *err)
+{
+    int value = rs_model_from_text(text, err);
+
+    if (value < 0)
+        return fp4_fail_in(err, "--rs-model");
+    /* Worker processes read the names of their cases themselves. */
+    if ((size_t)value >= fp4_rs_model_count && !worker_is_child && (worker_argument("--rs-model") || worker_argument(text)))
+        return fp4_fail(err, FP4_EUSAGE, "too many --rs-model files");
+    return value;
+}
+
+int rs_models_registered(const struct case_options *o, struct fp4_error *err)
+{
+    size_t i;
+
+    for (i = 0; i < o->rs_models.count; i++)
+        if (rs_model_chosen(o->rs_models.items[i], err) < 0)
+            return -1;
+    return 0;
+}
+
 int inputs_registered(const struct case_options *o, struct fp4_error *err)
 {
     size_t i;
 
+    if (rs_models_registered(o, err))
+        return -1;
     for (i = 0; i < o->inputs.count; i++) {
         if (input_register(o->inputs.items[i], err) < 0)
             return fp4_fail_in(err, "--input");
@@ -93,6 +120,39 @@ static int cases_of_inputs(struct case_list *out, struct fp4_error *err)
     return 0;
 }
 
+/* Stochastic cases of the default model get the one that was asked for. A case that is there already stays one. */
+static int use_rs_model(const struct case_options *o, struct case_list *list, struct fp4_error *err)
+{
+    struct case_list out = { NULL, 0, 0 };
+    struct suite_builder b;
+    size_t i;
+    int value, status = 0;
+
+    if (o->rs_models.count == 0)
+        return 0;
+    if (o->rs_models.count > 1)
+        return fp4_fail(err, FP4_EUSAGE, "--rs-model: one model for a run");
+    value = rs_model_from_text(o->rs_models.items[0], err);
+    if (value < 0)
+        return fp4_fail_in(err, "--rs-model");
+    suite_builder_init(&b, &out);
+    for (i = 0; i < list->count && status == 0; i++) {
+        struct fp4_case c = list->items[i];
+
+        if (case_uses_rs_model(&c) && c.knob[KNOB_RS] == 0)
+            c.knob[KNOB_RS] = (uint8_t)value;
+        status = suite_builder_add(&b, &c, err) < 0 ? -1 : 0;
+    }
+    suite_builder_release(&b);
+    if (status) {
+        case_list_release(&out);
+        return -1;
+    }
+    case_list_release(list);
+    *list = out;
+    return 0;
+}
+
 int cases_selected(const struct case_options *o, struct case_list *out, struct selection *used, struct fp4_error *err)
 {
     struct selection sel;
@@ -111,9 +171,9 @@ int cases_selected(const struct case_options *o, struct case_list *out, struct s
     if (inputs_registered(o, err))
         return -1;
     *used = sel;
-    if (o->inputs.count && !o->suite && !o->cases.count && !o->ops.count)
-        return cases_of_inputs(out, err);
-    return suite_select(&sel, out, err);
+    if (o->inputs.count && !o->suite && !o->cases.count && !o->ops.count ? cases_of_inputs(out, err) : suite_select(&sel, out, err))
+        return -1;
+    return use_rs_model(o, out, err);
 }
 
 static int unknown_backend(const char *name, struct fp4_error *err)
@@ -169,6 +229,8 @@ int workers_set(const struct case_options *o, struct fp4_error *err)
 {
     uint64_t seconds;
 
+    if (o->te_lib && setenv(TE_LIBRARY_VARIABLE, o->te_lib, 1))
+        return fp4_fail(err, FP4_EIO, "out of memory");
     if (o->device && devices_from_text(o->device, err))
         return -1;
     if (o->timeout) {

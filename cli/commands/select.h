@@ -7,8 +7,8 @@
 #include "options.h"
 
 struct case_options {
-    const char *suite, *shard, *seed, *device, *timeout;
-    struct string_list cases, ops, inputs, backends;
+    const char *suite, *shard, *seed, *device, *timeout, *te_lib;
+    struct string_list cases, ops, inputs, backends, rs_models;
 };
 
 /* Rows for an option table; o is a struct case_options variable. */
@@ -30,6 +30,12 @@ struct case_options {
         "backend", 'b', OPT_LIST, "NAME", "backend to run; default: all that can run here", "backend", &(o).backends \
     }
 
+/* run: what the cases name instead of the default model. The others: files whose models case names mean. */
+#define RS_MODEL_OPTION(o, text)                                           \
+    {                                                                      \
+        "rs-model", 0, OPT_LIST, "NAME|FILE", text, "file", &(o).rs_models \
+    }
+
 #define DEVICE_OPTION(o)                                                                                                   \
     {                                                                                                                      \
         "device", 0, OPT_STRING, "LIST", "device, or devices of one kind that share the cases: 0,1 (0)", NULL, &(o).device \
@@ -41,12 +47,22 @@ struct case_options {
             &(o).timeout                                                                                                   \
     }
 
+#define TE_LIB_OPTION(o)                                                                                                     \
+    {                                                                                                                        \
+        "te-lib", 0, OPT_STRING, "FILE", "libtransformer_engine.so for backend te (FP4CHECK_TE_LIB, or an installed wheel)", \
+            "file", &(o).te_lib                                                                                              \
+    }
+
 /* Registers --input files, reads --shard and --seed, expands the cases. With --input and no --suite, --case or --op the cases are one
  * quantize case and one rht-quantize case (where the shape allows) for each tensor. */
 int cases_selected(const struct case_options *o, struct case_list *out, struct selection *used, struct fp4_error *err);
 int inputs_registered(const struct case_options *o, struct fp4_error *err);
+/* The value of KNOB_RS for --rs-model NAME|FILE, made known to worker processes too; -1 and a message. */
+int rs_model_chosen(const char *text, struct fp4_error *err);
+/* Reads the files of --rs-model, so that case names can mean them. cases_selected and inputs_registered do that first. */
+int rs_models_registered(const struct case_options *o, struct fp4_error *err);
 
-/* Reads --device and --timeout, for worker.h. */
+/* Reads --device and --timeout, for worker.h, and hands --te-lib on to the workers. */
 int workers_set(const struct case_options *o, struct fp4_error *err);
 
 /* The backends asked for, or all that belong on this machine, one that is here but broken among them: who runs them says so. An error: the

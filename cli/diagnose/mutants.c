@@ -351,8 +351,7 @@ int mutant_run(struct mutant_set *s, const struct deviation *const *rows, size_t
         }
         if (status == 0)
             status = diff_run_end(r, err);
-        else
-            diff_run_drop(r);
+        diff_run_release(r);
     }
     free(r);
     judge(out);

@@ -163,7 +163,7 @@ static int replay_generator(const struct replay *r)
 
 static struct fp4_rs_model model_in(const struct dialect *d, const struct fp4_case *c)
 {
-    struct fp4_rs_model m = fp4_rs_models[c->knob[KNOB_RS]].model;
+    struct fp4_rs_model m = rs_model_row(c->knob[KNOB_RS])->model;
 
     if (d->slot[SLOT_MODEL])
         m = fp4_rs_models[d->slot[SLOT_MODEL] - 1].model;

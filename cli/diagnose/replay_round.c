@@ -96,7 +96,7 @@ static uint32_t byte_for(const struct replay *r, uint32_t word, unsigned nibble)
     default:
         break;
     }
-    b = fp4a_map_byte((int)r->model.map, word, nibble);
+    b = fp4_rs_model_byte(r->model, word, nibble);
     return slot_of(r, SLOT_BYTE) == BYTE_REVERSED ? fp4a_reverse8(b) : b;
 }
 

@@ -298,7 +298,7 @@ static void write_stack(const struct dialect *d, struct diagnosis_finding *out)
 /* The rs-model that a rule, a map or both make of the cases' own. */
 static const char *model_name(const struct dialect *d, const struct fp4_case *c)
 {
-    struct fp4_rs_model m = fp4_rs_models[c->knob[KNOB_RS]].model;
+    struct fp4_rs_model m = rs_model_row(c->knob[KNOB_RS])->model;
 
     if (d->slot[SLOT_MODEL])
         return fp4_rs_models[d->slot[SLOT_MODEL] - 1].name;

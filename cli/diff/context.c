@@ -235,9 +235,9 @@ static void add_random(struct diff_place *p, struct case_tensors *t, const struc
         return;
     p->rbits = (uint32_t)bits;
     p->has |= PLACE_RBITS;
-    const struct fp4_rs_model_row *model = c->knob[KNOB_RS] < fp4_rs_model_count ? &fp4_rs_models[c->knob[KNOB_RS]] : NULL;
-    if (model && model->model.rule != FP4_RS_HASH32) {
-        p->byte = fp4_rs_byte(model->model.map, p->rbits, (unsigned)(col % 4));
+    const struct fp4_rs_model_row *model = rs_model_row(c->knob[KNOB_RS]);
+    if (model->model.rule != FP4_RS_HASH32) {
+        p->byte = fp4_rs_model_byte(model->model, p->rbits, (unsigned)(col % 4));
         p->has |= PLACE_BYTE;
     }
 }

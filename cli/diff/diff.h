@@ -20,6 +20,7 @@
 
 #include "diagnose.h"
 #include "dump.h"
+#include "stat.h"
 
 enum verdict {
     VERDICT_EQUAL,
@@ -50,6 +51,11 @@ struct diff_policy {
     bool signed_zero_equal;
     /* --nan=equal: NaNs of any sign and payload count as equal (E4M3 7F/FF, floats) */
     bool nan_equal;
+    struct {
+        bool set;
+        double error_rate; /* of the whole comparison: that any honest case of it fails */
+        bool live_b;       /* B is run here: other draws may be asked of it */
+    } statistical;
     bool no_diagnosis; /* causes are not looked for */
     size_t max_places; /* places kept of a tensor */
     size_t max_cases;  /* differing cases printed in full */
@@ -157,8 +163,10 @@ struct case_diff {
     struct tensor_diff
         *tensors; /* only those that are not byte-equal, in stage order; the first is "the first stage that differs" */
     size_t tensor_count;
-    size_t compared; /* tensors present on both sides */
-    size_t outputs;  /* outputs among them: without one nothing was verified */
+    size_t compared;                /* tensors present on both sides */
+    size_t outputs;                 /* outputs among them: without one nothing was verified */
+    bool statistical;               /* statistics of both sides are there */
+    struct stat_side statistics[2]; /* A, B */
     struct pick_diff picks;
     char no_context[320]; /* why the places have no context; "" when they have, or when nobody asked */
     bool detailed;        /* worth printing in full (within max_cases) */
@@ -209,6 +217,14 @@ void case_context_release(struct case_context *ctx);
 /* ctx may be NULL: nothing is recomputed. Fails only for want of memory. */
 int case_compare(const struct diff_side *a, const struct diff_side *b, const struct diff_policy *policy, struct case_context *ctx,
                  struct case_diff *out, struct fp4_error *err);
+/* --statistical: whether a case rounds stochastically; and a verdict on one that was compared, *judged when it gave one. family: how many
+ * cases the comparison has at most. memory: outcomes of the cases before, since two seeds of one case must not draw the same. */
+struct statistical_memory;
+bool statistical_applies(const struct dump_case *c);
+int statistical_judge(struct case_diff *d, const struct diff_side *a, const struct diff_side *b, const struct diff_policy *policy,
+                      struct case_context *ctx, size_t family, struct statistical_memory **memory, bool *judged,
+                      struct fp4_error *err);
+void statistical_forget(struct statistical_memory **memory);
 /* Adds input, amax, scale, scaled value, random bits and the reference's value to the places of a difference. */
 void case_explain(struct case_diff *d, const struct dump_case *recorded, struct case_context *ctx);
 
@@ -277,6 +293,8 @@ struct diff_run {
     const struct diff_sink *sink;
     struct diff_summary summary;
     size_t detailed;
+    size_t family; /* cases at most, for --statistical; the caller sets it after diff_run_begin */
+    struct statistical_memory *memory;
     struct diagnoser *diagnoser; /* of differences; NULL when the policy wants none */
 };
 /* Cases must come in a fixed order, from one thread. */
@@ -285,10 +303,10 @@ int diff_run_begin(struct diff_run *run, const struct diff_heading *h, const str
 int diff_run_case(struct diff_run *run, const struct diff_side *a, const struct diff_side *b, struct fp4_error *err);
 /* A case that only one side has: 'a' or 'b'. */
 int diff_run_missing(struct diff_run *run, const char *name, char side, struct fp4_error *err);
-/* Finds the causes, hands the sums to the sink and releases the run. */
+/* Finds the causes and hands the sums to the sink. */
 int diff_run_end(struct diff_run *run, struct fp4_error *err);
-/* Releases a run that is given up before its end. */
-void diff_run_drop(struct diff_run *run);
+/* Frees what a run holds, ended or not. */
+void diff_run_release(struct diff_run *run);
 
 /* ---- two dumps --------------------------------------------------------------------------------------------------------------- */
 

@@ -135,15 +135,13 @@ static int compare_all(struct walk *w, const struct diff_policy *policy, const s
     describe_side(w->b, w->backend_b, w->label_b, &heading.b);
     if (diff_run_begin(&w->run, &heading, policy, sink, err))
         return -1;
+    w->run.family = dump_count(w->a);
     progress_start(&w->progress, "diff", dump_count(w->a));
     status = walk_all(w, err);
     progress_end(&w->progress);
     if (status == 0 && w->run.summary.matched == 0)
         status = nothing_in_common(w, err);
-    if (status == 0)
-        return diff_run_end(&w->run, err);
-    diff_run_drop(&w->run);
-    return -1;
+    return status == 0 ? diff_run_end(&w->run, err) : -1;
 }
 
 int diff_dumps(struct dump_file *a, const char *backend_a, struct dump_file *b, const char *backend_b, const char *const *globs,
@@ -160,6 +158,7 @@ int diff_dumps(struct dump_file *a, const char *backend_a, struct dump_file *b, 
         return fp4_fail(err, FP4_EIO, "out of memory");
     int status = compare_all(&w, policy, sink, err);
     free(w.seen);
+    diff_run_release(&w.run);
     *out = w.run.summary;
     return status;
 }

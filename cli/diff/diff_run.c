@@ -98,7 +98,7 @@ int diff_run_begin(struct diff_run *run, const struct diff_heading *h, const str
     if (!policy->no_diagnosis && !(run->diagnoser = diagnoser_new()))
         return fp4_fail(err, FP4_EIO, "out of memory");
     if (sink->begin(sink->arg, &run->heading, err)) {
-        diff_run_drop(run);
+        diff_run_release(run);
         return -1;
     }
     return 0;
@@ -127,13 +127,17 @@ static void keep_evidence(struct diff_run *run, const struct diff_side *a, const
 int diff_run_case(struct diff_run *run, const struct diff_side *a, const struct diff_side *b, struct fp4_error *err)
 {
     const struct diff_policy *p = run->policy;
-    bool bytes_decide = p->tolerance.set || p->signed_zero_equal || p->nan_equal;
+    bool statistical = p->statistical.set && a->c && statistical_applies(a->c), judged;
+    bool bytes_decide = p->tolerance.set || p->signed_zero_equal || p->nan_equal || statistical;
     bool room = run->detailed < p->max_cases;
     struct case_context ctx = { 0 };
     struct case_diff d;
     int status = -1;
 
     if (case_compare(a, b, p, bytes_decide || room || picks_apply(a->c->name) ? &ctx : NULL, &d, err))
+        goto cleanup;
+    if (statistical && d.verdict == VERDICT_DIFFERS && !d.only[0] &&
+        statistical_judge(&d, a, b, p, &ctx, run->family ? run->family : 1, &run->memory, &judged, err))
         goto cleanup;
     if (room && !d.only[0] && d.verdict == VERDICT_DIFFERS) {
         d.detailed = true;
@@ -175,12 +179,12 @@ int diff_run_end(struct diff_run *run, struct fp4_error *err)
         status = run->sink->end(run->sink->arg, &run->summary, err);
     run->summary.diagnosis = NULL;
     free(found);
-    diff_run_drop(run);
     return status;
 }
 
-void diff_run_drop(struct diff_run *run)
+void diff_run_release(struct diff_run *run)
 {
+    statistical_forget(&run->memory);
     diagnoser_free(run->diagnoser);
     run->diagnoser = NULL;
 }

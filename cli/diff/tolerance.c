@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const struct diff_policy diff_policy_default = { .max_places = 8, .max_cases = 10 };
+const struct diff_policy diff_policy_default = { .statistical = { .error_rate = 1e-3 }, .max_places = 8, .max_cases = 10 };
 
 /* Nine places after the point, the two of the per cent sign included: with at most 2^30 codes in a tensor no product overflows. */
 #define TOLERANCE_PLACES 9u

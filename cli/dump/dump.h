@@ -7,6 +7,7 @@
  *   {"format":"fp4check-dump","version":1,
  *   "provenance":{...anything that may vary between two identical runs: tool, time, host, arch, compiler, command...},
  *   "suite":"smoke","shard":"1/1","seed":"0x0","backends":["ref"],
+ *   "profiles":{"ref":{"cvt-rn.ties":"even",...}},      (may be missing: what `probe` measured of each backend that ran)
  *   "cases":[
  *   {"case":"NAME","inputs":[T,...],"results":[{"backend":"ref","status":"ok","tensors":[T,...]}]},
  *   {"case":"NAME","inputs":[T,...],"results":[{"backend":"sm100","status":"skipped","reason":"TEXT"}]}
@@ -39,6 +40,7 @@
 #define DUMP_TENSOR_MAX ((size_t)1 << 40)  /* bytes that a shape may mean */
 #define DUMP_BLOCKS_MAX ((size_t)1 << 19)  /* block digests of one case: see "blocks" */
 #define DUMP_REASON_MAX 4096               /* bytes of a reason; longer ones are cut */
+#define DUMP_PATH_MAX 64                   /* bytes of a path */
 #define DUMP_HEADER_MAX ((size_t)1 << 20)  /* text before "cases":[ and after ] */
 #define DUMP_RESULTS_MAX 16                /* backends a case */
 #define DUMP_ZSTD_ABOVE ((size_t)64 << 10) /* kept bytes above this size are packed with zstd */
@@ -74,6 +76,7 @@ struct dump_header {
     uint64_t seed;
     const char *backends[DUMP_RESULTS_MAX];
     size_t backend_count;
+    const char *profiles[DUMP_RESULTS_MAX]; /* of backends[i]: a JSON object of strings; NULL: none */
 };
 
 enum dump_status { DUMP_OK, DUMP_SKIPPED, DUMP_ERROR };
@@ -83,6 +86,7 @@ struct dump_result { /* what one backend made of one case */
     enum dump_status status;
     const char *reason;           /* skipped and error */
     const struct case_tensors *t; /* ok: the outputs and stages that are written are recorded */
+    const char *path;             /* ok: the kernel that a library chose, by name, of at most DUMP_PATH_MAX bytes; may be NULL */
 };
 
 /* Renders the text of one case line, without newline or comma; caller frees. inputs may be NULL: none are recorded. keep: outputs of at
@@ -157,6 +161,8 @@ const char *dump_backend(const struct dump_file *f, size_t i);
 /* A string of provenance: "tool", "time", "host", "os", "arch", "command", "reason"; NULL when absent. */
 const char *dump_provenance_text(const struct dump_file *f, const char *key);
 const char *dump_provenance_build(const struct dump_file *f, const char *backend); /* NULL when absent */
+/* The profile of a backend as the text of a JSON object; caller frees. NULL when there is none. */
+char *dump_profile_text(const struct dump_file *f, const char *backend);
 /* Index of the case with that name, or -1. */
 ptrdiff_t dump_find(const struct dump_file *f, const char *name);
 /* Reads and checks case i (file order). May be called from several threads at once. */

@@ -347,12 +347,11 @@ static int take_tensors(struct check *c, const cJSON *list, const char *key, boo
 
 /* ---- results ---- */
 
-enum { R_BACKEND, R_STATUS, R_REASON, R_TENSORS, R_COUNT };
+enum { R_BACKEND, R_STATUS, R_REASON, R_PATH, R_TENSORS, R_COUNT };
 
 static const struct key_row result_keys[R_COUNT] = {
-    [R_BACKEND] = { "backend", cJSON_String, "a string", true },
-    [R_STATUS] = { "status", cJSON_String, "a string", true },
-    [R_REASON] = { "reason", cJSON_String, "a string", false },
+    [R_BACKEND] = { "backend", cJSON_String, "a string", true }, [R_STATUS] = { "status", cJSON_String, "a string", true },
+    [R_REASON] = { "reason", cJSON_String, "a string", false },  [R_PATH] = { "path", cJSON_String, "a string", false },
     [R_TENSORS] = { "tensors", cJSON_Array, "an array", false },
 };
 
@@ -410,6 +409,10 @@ static int take_result(struct check *c, const cJSON *object, struct dump_case *o
         return bad(c, "tensors", ok ? "is missing" : "only an 'ok' result has tensors");
     if (ok == !!v[R_REASON])
         return bad(c, "reason", ok ? "an 'ok' result has none" : "is missing");
+    if (v[R_PATH] && !ok)
+        return bad(c, "path", "only an 'ok' result has one");
+    if (v[R_PATH] && strlen(v[R_PATH]->valuestring) > DUMP_PATH_MAX)
+        return bad(c, "path", "is longer than %d bytes", DUMP_PATH_MAX);
     return ok ? take_tensors(c, v[R_TENSORS], "tensors", false, &r->t, &r->count) : take_reason(c, v[R_REASON], r);
 }
 

@@ -245,6 +245,39 @@ static int take_backends(const struct take *t, const cJSON *v)
     return f->backend_count ? 0 : bad(t, "is empty");
 }
 
+static int check_profile(const struct take *t, const cJSON *profile)
+{
+    char backend[DUMP_QUOTED_MAX], quoted[DUMP_QUOTED_MAX];
+    const cJSON *v;
+
+    dump_quote(backend, profile->string);
+    if (!dump_backend_name_ok(profile->string))
+        return bad(t, "%s is not a backend name", backend);
+    if (!cJSON_IsObject(profile))
+        return bad(t, "profile of %s is %s, not an object", backend, dump_kind(profile));
+    cJSON_ArrayForEach(v, profile)
+    {
+        if (!cJSON_IsString(v))
+            return bad(t, "profile of %s: %s is %s, not a string", backend, dump_quote(quoted, v->string), dump_kind(v));
+    }
+    return 0;
+}
+
+static int take_profiles(const struct take *t, const cJSON *v)
+{
+    const cJSON *item;
+
+    if (cJSON_GetArraySize(v) > DUMP_RESULTS_MAX)
+        return bad(t, "more than %d backends", DUMP_RESULTS_MAX);
+    cJSON_ArrayForEach(item, v)
+    {
+        if (check_profile(t, item))
+            return -1;
+    }
+    t->f->profiles = cJSON_Duplicate(v, true);
+    return t->f->profiles ? 0 : bad(t, "out of memory");
+}
+
 static int take_count(const struct take *t, const cJSON *v)
 {
     double n = v->valuedouble;
@@ -278,6 +311,7 @@ static const struct member_row {
     [MEMBER_CASES] = { "cases", cJSON_Array, "an array", NULL },
     [MEMBER_COUNT] = { "count", cJSON_Number, "a number", take_count },
     [MEMBER_COMPLETE] = { "complete", cJSON_True | cJSON_False, "a boolean", take_complete },
+    [MEMBER_PROFILES] = { "profiles", cJSON_Object, "an object", take_profiles },
 };
 
 const char *dump_member_name(enum dump_member member)

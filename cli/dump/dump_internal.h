@@ -127,6 +127,7 @@ enum dump_member {
     MEMBER_CASES,
     MEMBER_COUNT,
     MEMBER_COMPLETE,
+    MEMBER_PROFILES, /* the one that may be missing */
     MEMBER_NUMBER
 };
 
@@ -148,7 +149,7 @@ struct dump_file {
     char *path;
     struct source source;
     uint32_t seen; /* bit 1 << dump_member */
-    cJSON *provenance;
+    cJSON *provenance, *profiles;
     char *suite;
     unsigned shard, shards;
     uint64_t seed;

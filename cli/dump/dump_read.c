@@ -46,6 +46,7 @@ void dump_read_close(struct dump_file *f)
         return;
     source_close(&f->source);
     cJSON_Delete(f->provenance);
+    cJSON_Delete(f->profiles);
     free(f->suite);
     free(f->entries);
     free(f->slots);
@@ -107,6 +108,13 @@ const char *dump_provenance_build(const struct dump_file *f, const char *backend
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(builds, backend);
 
     return cJSON_IsString(v) ? v->valuestring : NULL;
+}
+
+char *dump_profile_text(const struct dump_file *f, const char *backend)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(f->profiles, backend);
+
+    return v ? cJSON_PrintUnformatted(v) : NULL;
 }
 
 ptrdiff_t dump_find(const struct dump_file *f, const char *name)

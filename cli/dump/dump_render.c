@@ -119,6 +119,22 @@ static void put_provenance(struct text *t, const struct dump_provenance *p)
     text_add(t, "},\n");
 }
 
+static void put_profiles(struct text *t, const struct dump_header *h)
+{
+    bool first = true;
+
+    for (size_t i = 0; i < h->backend_count; i++) {
+        if (!h->profiles[i])
+            continue;
+        text_add(t, first ? "\"profiles\":{" : ",\n");
+        dump_put_string(t, h->backends[i]);
+        text_add(t, ":");
+        text_add(t, h->profiles[i]);
+        first = false;
+    }
+    text_add(t, first ? "" : "},\n");
+}
+
 void dump_put_header(struct text *t, const struct dump_header *h)
 {
     unsigned shards = h->shards ? h->shards : 1, shard = h->shard ? h->shard : 1;
@@ -132,7 +148,9 @@ void dump_put_header(struct text *t, const struct dump_header *h)
         text_add(t, i ? "," : "");
         dump_put_string(t, h->backends[i]);
     }
-    text_add(t, "],\n\"cases\":[");
+    text_add(t, "],\n");
+    put_profiles(t, h);
+    text_add(t, "\"cases\":[");
 }
 
 void dump_put_trailer(struct text *t, size_t count, bool complete)
@@ -254,7 +272,13 @@ static void put_result(struct render *r, const struct dump_result *result)
     text_add(&r->t, "{\"backend\":");
     dump_put_string(&r->t, result->backend);
     if (result->status == DUMP_OK) {
-        text_add(&r->t, ",\"status\":\"ok\",\"tensors\":");
+        text_add(&r->t, ",\"status\":\"ok\",");
+        if (result->path) {
+            text_add(&r->t, "\"path\":");
+            dump_put_string(&r->t, result->path);
+            text_add(&r->t, ",");
+        }
+        text_add(&r->t, "\"tensors\":");
         put_tensors(r, result->t, false);
     } else {
         text_printf(&r->t, ",\"status\":\"%s\",\"reason\":", result->status == DUMP_SKIPPED ? "skipped" : "error");

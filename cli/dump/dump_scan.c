@@ -360,7 +360,7 @@ static int check_count(struct scan *s)
 }
 
 #define HEADER_MEMBERS ((1u << MEMBER_CASES) - 1)
-#define ALL_MEMBERS ((1u << MEMBER_NUMBER) - 1)
+#define ALL_MEMBERS ((1u << MEMBER_PROFILES) - 1)
 
 /* A partial file may break off anywhere, and after a power failure it may end in bytes that were never written: what is whole before
  * that is good. An error of the system is one here too. */

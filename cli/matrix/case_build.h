@@ -17,6 +17,8 @@ int case_seed_from_text(const char *text, uint64_t *seed, struct fp4_error *err)
 
 /* Whether the rounding is stochastic: decides which knobs, inputs and stages there are. */
 bool case_is_stochastic(const struct fp4_case *c);
+/* Whether the codes depend on random bits: stochastic quantizers and the conversions that are given them. */
+bool case_uses_rs_model(const struct fp4_case *c);
 /* quantize and rht-quantize: which directions are made. */
 bool case_has_row(const struct fp4_case *c);
 bool case_has_col(const struct fp4_case *c);
@@ -25,6 +27,9 @@ bool case_gives_amax(const struct fp4_case *c);
 int case_check_four(const struct fp4_case *c, struct fp4_error *err);
 int case_check_gemm(const struct fp4_case *c, struct fp4_error *err);
 bool case_is_file_name(const char *text); /* file- and 16 lower-case hex digits */
+
+/* rs_models.c: the tokens of KNOB_RS, NULL-ended. */
+extern const char *rs_model_tokens[];
 
 /* input_tensor.c: index of a registered tensor by its data name, or -1; fills x from it. */
 int input_find(const char *data_name);

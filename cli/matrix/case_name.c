@@ -173,7 +173,9 @@ const struct knob_row *case_set_knob(struct fp4_case *c, const char *token, stru
     for (i = 0; i < fp4_knob_rows; i++)
         for (j = 0; fp4_knobs[i].ops & 1u << c->op && fp4_knobs[i].tokens[j]; j++)
             offer_add(&o, fp4_knobs[i].tokens[j]);
-    if (!o.used)
+    if (strncmp(token, "rs-file-", 8) == 0)
+        fp4_fail(err, FP4_EUSAGE, "rs-model '%.60s' was measured: give its file with --rs-model FILE", token);
+    else if (!o.used)
         fp4_fail(err, FP4_EUSAGE, "unknown knob '%.60s': op %s has no knobs", token, fp4_ops[c->op].name);
     else
         offer_fail(&o, err, "knob");
@@ -239,6 +241,11 @@ static bool is_quantizer(enum fp4_op op)
 bool case_is_stochastic(const struct fp4_case *c)
 {
     return is_quantizer(c->op) && c->knob[KNOB_ROUND] == 1;
+}
+
+bool case_uses_rs_model(const struct fp4_case *c)
+{
+    return knob_find(KNOB_RS, c->op) && (!is_quantizer(c->op) || case_is_stochastic(c));
 }
 
 bool case_has_row(const struct fp4_case *c)

@@ -233,9 +233,32 @@ const struct data_row fp4_data[] = {
 };
 const size_t fp4_data_count = sizeof fp4_data / sizeof fp4_data[0];
 
+static int made_elsewhere(const struct fp4_case *c, const struct data_row *row, struct case_tensors *t, struct fp4_error *err)
+{
+    (void)c;
+    (void)t;
+    return fp4_fail(err, FP4_ESUPPORT,
+                    "the inputs of data '%s' are made by a command such as probe: a name alone does not say them", row->name);
+}
+
+const struct data_row data_made = {
+    .name = "made", .ops = 0xFFFFFFFFu, .help = "inputs of a probe", .source = "SR 2.7", .generate = made_elsewhere
+};
+const struct data_row data_made_amax = { .name = "made-amax",
+                                         .ops = Q | H,
+                                         .help = "inputs of a probe, amax among them",
+                                         .source = "SR 2.7",
+                                         .generate = made_elsewhere,
+                                         .gives_amax = true };
+
 const struct data_row *data_find(const char *name)
 {
+    const struct data_row *const made[] = { &data_made, &data_made_amax };
     size_t i;
+
+    for (i = 0; i < 2; i++)
+        if (strcmp(made[i]->name, name) == 0)
+            return made[i];
 
     for (i = 0; i < fp4_data_count; i++)
         if (strcmp(fp4_data[i].name, name) == 0)

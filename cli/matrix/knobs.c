@@ -3,7 +3,7 @@
  * The knob table, in the order in which tokens stand in a name. Within one operation no token belongs to two knobs, so a name can be
  * read without saying which knob is meant. test_matrix.c checks that.
  */
-#include "matrix.h"
+#include "case_build.h"
 
 #include <assert.h>
 
@@ -13,8 +13,6 @@
 
 #define FOUR OP(FOUR_OVER_SIX)
 #define GEMM OP(GEMM)
-
-#define RS_MODELS_MAX 64
 
 static const char *const round_tokens[] = { "rn", "sr", NULL };
 static const char *const block_tokens[] = { "1x16", "16x16", NULL };
@@ -46,18 +44,6 @@ static const char *const bias_tokens[] = { "nobias", "bias", NULL };
 static const char *const fast_tokens[] = { "error-exact", "error-fast", NULL };
 static const char *const nan_tokens[] = { "", "nan-drop", "nan-propagate", NULL };
 
-/* The models are a table of the reference; their names are copied here before main runs, so that the knob table stays plain data. */
-static const char *rs_tokens[RS_MODELS_MAX + 1];
-
-__attribute__((constructor)) static void fill_rs_tokens(void)
-{
-    size_t i;
-
-    assert(fp4_rs_model_count <= RS_MODELS_MAX);
-    for (i = 0; i < fp4_rs_model_count; i++)
-        rs_tokens[i] = fp4_rs_models[i].name;
-}
-
 const struct knob_row fp4_knobs[] = {
     { KNOB_ROUND, QUANTIZERS, round_tokens, 0, true, "round to nearest even, or stochastically" },
     { KNOB_MODE, GEMM, mode_tokens, 0, true, "the product of given operands, or a layer with one of its three backward modes" },
@@ -70,8 +56,8 @@ const struct knob_row fp4_knobs[] = {
       "the transformed and transposed output alone, or the plain rowwise one too" },
     { KNOB_AMAX, OP(QUANTIZE) | OP(DEQUANTIZE) | FOUR | GEMM, amax_tokens, 0, false,
       "one amax a tensor, or one a row (a column, transposed; gemm: of x)" },
-    { KNOB_RS, CONVERTERS, rs_tokens, 0, true, "rule and byte map of the random bits" },
-    { KNOB_RS, QUANTIZERS, rs_tokens, 0, false, "rule and byte map of the random bits" },
+    { KNOB_RS, CONVERTERS, rs_model_tokens, 0, true, "rule and byte map of the random bits" },
+    { KNOB_RS, QUANTIZERS, rs_model_tokens, 0, false, "rule and byte map of the random bits" },
     { KNOB_STREAM, OP(QUANTIZE), stream_tokens, 0, false, "which random word an element takes; rbits: the words are an input" },
     { KNOB_STREAM, OP(RHT_QUANTIZE), rht_stream_tokens, 0, false,
       "which random word an element takes; rbits: the words are an input" },

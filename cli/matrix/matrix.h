@@ -52,7 +52,7 @@ enum fp4_knob {
     KNOB_BLOCK,     /* 1x16 | 16x16 */
     KNOB_OUT,       /* row | col | both */
     KNOB_AMAX,      /* amax-tensor | amax-row */
-    KNOB_RS,        /* index into fp4_rs_models[] */
+    KNOB_RS,        /* rs-model: rs_model_row() */
     KNOB_STREAM,    /* auto and enum fp4_stream */
     KNOB_SIGNS,     /* signs | nosigns | signs-17e8 | ...; knob_sign_mask gives the mask */
     KNOB_DIRECTION, /* forward | inverse */
@@ -94,6 +94,24 @@ uint16_t knob_sign_mask(unsigned value); /* what a value of KNOB_SIGNS means: a 
 unsigned knob_k_tile(unsigned value);    /* KNOB_KTILE: 0 = TE's table */
 unsigned knob_rounds(unsigned value);    /* KNOB_ROUNDS: 10 or 7 */
 unsigned knob_bound(unsigned value);     /* KNOB_BOUND: 448 or 256 */
+
+/*
+ * rs-models as values of KNOB_RS: first those of the reference, then measured ones. A measured one comes from a file (docs/probe.md) or
+ * from `probe`; it is called rs-file-XXXXXXXX in case names, by a digest of its rule and map. Whatever equals a model of the reference
+ * is that one.
+ */
+#define RS_MODELS_MAX 64
+const struct fp4_rs_model_row *rs_model_row(unsigned value); /* value below rs_model_count() */
+size_t rs_model_count(void);
+int rs_model_find(const char *name); /* value, or -1 */
+/* Adds a rule with a bit map; returns its value, or -1 when there are too many. */
+int rs_model_add(enum fp4_rs_rule rule, const struct fp4_rs_map *map, struct fp4_error *err);
+/* NAME of a model, or the path of a model file (it holds a '/' or a '.'); returns the value, or -1. */
+int rs_model_from_text(const char *text, struct fp4_error *err);
+const char *rs_rule_name(enum fp4_rs_rule rule); /* "trunc", "half", "half-old", "fma-floor", "hash32" */
+const char *rs_map_name(enum fp4_byte_map map);  /* "b300", ..., "custom" */
+/* A model as the text of a model file; caller frees, NULL when out of memory. */
+char *rs_model_text(enum fp4_rs_rule rule, const struct fp4_rs_map *map);
 
 struct op_row {
     enum fp4_op op;
@@ -192,6 +210,9 @@ struct data_row {
 extern const struct data_row fp4_data[];
 extern const size_t fp4_data_count;
 const struct data_row *data_find(const char *name);
+/* Inputs that the caller of backend_run_prepared makes; not in fp4_data, and no case of a suite has it. data_made_amax: with given-amax
+ * inputs. A worker process is sent their bytes. */
+extern const struct data_row data_made, data_made_amax;
 
 /* A user's tensor as a data construction: its name in cases is "file-" and 16 hex digits of the XXH3-64 of dtype, shape and
  * bytes. Tensors of 1, 2 or more dimensions: the last is cols, the others are flattened to rows. */

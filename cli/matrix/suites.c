@@ -21,6 +21,9 @@
 #define INPUT 8u
 #define SWEEP 16u
 #define FOUR_TIES 32u
+#define TE 64u
+#define TE_SM90 128u
+#define TE_BOTH (TE | TE_SM90)
 #define BOTH (DEFAULT | FULL)
 
 const struct suite_row fp4_suites[] = {
@@ -30,10 +33,12 @@ const struct suite_row fp4_suites[] = {
     { "input", "what --input gave: the quantizers over each tensor" },
     { "four-over-six-440", "torchao's sweep of four-over-six: 160 + 160 + 120 cases" },
     { "four-over-six-ties", "four-over-six where candidates tie, scales tie or are capped, and where NaN, Inf and zeros stand" },
+    { "te", "Transformer Engine's library, every kernel that a case reaches: for backend te" },
+    { "te-sm90", "the part of suite te that Transformer Engine computes on compute capability 9.0" },
 };
 const size_t fp4_suite_count = sizeof fp4_suites / sizeof fp4_suites[0];
 
-static const unsigned suite_bits[] = { SMOKE, DEFAULT, FULL, INPUT, SWEEP, FOUR_TIES };
+static const unsigned suite_bits[] = { SMOKE, DEFAULT, FULL, INPUT, SWEEP, FOUR_TIES, TE, TE_SM90 };
 
 struct suite_cases {
     enum fp4_op op;
@@ -291,6 +296,63 @@ static const struct suite_cases rows[] = {
     { OP_RHT_QUANTIZE, "te te-fast", "rn sr rn/both/kernel-rowcol", "bf16", "{input}", "-", 1, INPUT },
     { OP_FOUR_OVER_SIX, "torchao te-fast", "mae/1x16 mse/1x16 mae/1x16/amax-row mae/16x16 mse/16x16", ALL_FLOATS, "{input}", "-", 1,
       INPUT },
+
+    /* ---- te: the vector-blockwise kernel, stochastic, as on every device without cvt.rs ------------------------------------------------ */
+    { OP_QUANTIZE, "te", "sr/1x16/te-soft", "f32 f16", QUANTIZE_DATA, "32x64", 1, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/1x16/te-soft", "bf16", QUANTIZE_DATA, "48x80", 1, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/1x16/col/te-soft sr/1x16/both/te-soft", "f32 f16", QUANTIZE_DATA, "64x128", 1, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/1x16/col/te-soft sr/1x16/both/te-soft", "bf16", QUANTIZE_DATA, "48x80", 1, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/1x16/col/te-soft", "bf16", "normal ties midpoint nan amaxstale", "64x128 32x64 160x256", 1, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/16x16/te-soft sr/16x16/both/te-soft sr/16x16/col/te-soft", "f32 f16",
+      "normal grid ties midpoint nan coords amaxstale", "64x128 33x48 48x80", 1, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/16x16/te-soft sr/16x16/both/te-soft sr/16x16/col/te-soft", "bf16",
+      "normal grid ties midpoint nan coords", "48x80 34x18 130x258", 1, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/1x16/te-soft/vector sr/1x16/both/te-soft/vector sr/1x16/col/te-soft/vector", "f32 f16",
+      "midpoint fractions", "128x128 256x384 160x256 130x258 1040x272", 2, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/16x16/both/te-soft/vector", "f32", "midpoint fractions", "128x128 256x384 130x258", 2, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/1x16/te-soft", "bf16 f32", "normal ties nan coords", TAILS, 1, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/1x16/col/te-soft", "bf16 f32", "normal ties nan", "16x2 48x2 34x18 144x34 80x32 2x8 50x100", 1,
+      TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/1x16/te-soft sr/1x16/both/te-soft", "f32", "normal heavy", "1024x1024 2048x544 8192x512", 1, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/1x16/te-soft", "f32 f16", WEIGHTS, "32x384", 1, TE_BOTH },
+    { OP_QUANTIZE, "te", "sr/1x16/te-soft", "f32", "normal midpoint", "64x128", 16, TE_BOTH },
+    { OP_RHT_QUANTIZE, "te", "sr/kernel-unfused/te-soft", "bf16", RHT_DATA, "48x80 64x48 80x64", 1, TE_BOTH },
+    { OP_RHT_QUANTIZE, "te", "sr/kernel-unfused/te-soft/vector sr/kernel-unfused/both/te-soft", "bf16",
+      "normal rht-midpoint spread", "16x16 16x272 272x16 144x176 1040x272 8208x16", 1, TE_BOTH },
+    { OP_RHT_QUANTIZE, "te",
+      "sr/kernel-unfused/te-soft/nosigns sr/kernel-unfused/te-soft/signs-17e8 sr/kernel-unfused/te-soft/signs-0001 "
+      "sr/kernel-unfused/te-soft/signs-8000 sr/kernel-unfused/te-soft/signs-ffff",
+      "bf16", "normal impulses rht-kat rht-ties cancel", "48x80", 1, TE_BOTH },
+    { OP_RHT_QUANTIZE, "te", "sr/kernel-unfused/te-soft", "bf16", "rht-ties rht-scale-ties rht-cut rht-aligned normal spread",
+      "272x80", 6, TE_BOTH },
+    { OP_RHT_QUANTIZE, "te", "sr/kernel-unfused/te-soft", "bf16", WEIGHTS, "48x384", 1, TE_BOTH },
+    { OP_DEQUANTIZE, "te", "- amax-row bound-256 swizzled amax-row/swizzled", ALL_FLOATS,
+      "allcodes normal heavy zeros random anybytes amaxspecial globals coords", "32x256", 1, TE_BOTH },
+    { OP_DEQUANTIZE, "te", "- swizzled", ALL_FLOATS, "allcodes random", "1x16 129x80 144x48 7x2896 1024x1024", 1, TE_BOTH },
+    { OP_SWIZZLE, "te", "- unswizzle", "e4m3", "coords poison random",
+      "1x1 7x4 31x4 32x8 128x4 127x3 129x5 144x3 8x16 16x8 256x45 2880x9 8192x512", 1, TE_BOTH },
+
+    /* ---- te: the kernels of Blackwell ------------------------------------------------------------------------------------------------------ */
+    { OP_QUANTIZE, "te", "rn/1x16 rn/1x16/both rn/16x16/both", ALL_FLOATS, QUANTIZE_DATA, "32x64", 1, TE },
+    { OP_QUANTIZE, "te", "rn/1x16 rn/1x16/col rn/16x16", ALL_FLOATS, "normal ties nan", "48x80 160x256", 1, TE },
+    { OP_QUANTIZE, "te-fast", "rn/1x16 rn/1x16/both", "bf16", QUANTIZE_DATA, "32x64", 1, TE },
+    { OP_QUANTIZE, "te",
+      "sr/1x16 sr/1x16/both sr/16x16/both sr/1x16/group sr/1x16/te-soft sr/1x16/both/te-soft sr/16x16/both/te-soft "
+      "sr/1x16/te-soft/group",
+      "bf16", "normal midpoint fractions", "64x128 160x256 1024x1024", 1, TE },
+    { OP_QUANTIZE, "te-fast", "sr/1x16 sr/1x16/both sr/1x16/te-soft", "bf16", "normal midpoint signedzero", "64x128", 1, TE },
+    { OP_QUANTIZE, "te", "sr/1x16 sr/1x16/both sr/16x16/both", "f32 f16", "normal midpoint fractions", "64x128 48x80", 1, TE },
+    { OP_QUANTIZE, "te", "rn/1x16/amax-row rn/1x16/both/amax-row sr/1x16/amax-row sr/1x16/te-soft/amax-row", ALL_FLOATS,
+      "normal heavy ties nan zeroblocks", "32x64 64x160", 1, TE },
+    { OP_FOUR_OVER_SIX, "te te-fast", FOUR_KNOBS("1x16") FOUR_KNOBS("1x16/both") FOUR_KNOBS("16x16/both"), ALL_FLOATS, FOUR_OWN,
+      "32x64", 1, TE },
+    { OP_FOUR_OVER_SIX, "te te-fast", "mae/1x16/amax-row mse/1x16/amax-row/bound-448", "bf16 f32", "four-ties normal grid ties nan",
+      "48x64", 1, TE },
+    { OP_RHT_QUANTIZE, "te te-fast", "rn rn/kernel-rowcol rn/both/kernel-rowcol rn/kernel-unfused", "bf16", RHT_DATA, "64x128", 1,
+      TE },
+    { OP_RHT_QUANTIZE, "te", "sr sr/kernel-rowcol sr/both/kernel-rowcol sr/both/rht-group/kernel-rowcol sr/kernel-unfused", "bf16",
+      "normal rht-midpoint", "128x128 256x384 1152x128", 1, TE },
+    { OP_RHT_QUANTIZE, "te", "sr/kernel-unfused/te-soft", "bf16", "normal rht-midpoint", "64x128 160x192", 1, TE },
 };
 
 /* ---- expansion ------------------------------------------------------------------------------------------------------------------------- */

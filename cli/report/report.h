@@ -21,8 +21,12 @@
  *
  *   { "format", "version", "command", "tool",
  *     "sections": [ { "title", ["a", "b": { "label", "path", "backend", ["tool", "os", "arch", "build"], "complete" }],
- *                     ["rule": { "tolerance": "0.1%" | null, "signed_zero": "strict" | "equal", "nan": "strict" | "equal" }],
- *       "cases": [ { "case", "op", "verdict", ["reason"], ["only": "a" | "b"], ["first": NAME], ["no_context"], ["repro"],
+ *                     ["rule": { "tolerance": "0.1%" | null, ["statistical": { "error_rate" }], "signed_zero": "strict" | "equal",
+ *                                "nan": "strict" | "equal" }],
+ *       "cases": [ { "case", "op", "verdict", ["reason"], ["only": "a" | "b"], ["first": NAME],
+ *         ["statistics": { "a", "b": { "fails", "draws", "impossible", "tests", "threshold", "bias", "bias_margin", "detectable_bias",
+ *                        "worst": [ { "test", "p" } ], ["rule"] } }]   (numbers of three digits)
+ *         ["no_context"], ["repro"],
  *         ["selection": { "blocks", "flips", "nan_policy_blocks", "nan_payload_blocks", ["nan_propagates": "a" | "b"], "list": [ { "transposed", "row",
  *                        "block", "a": 6 | 4, "b": 6 | 4, "a_error6", "a_error6_bits", "a_error4", "a_error4_bits", ["a_ulps"],
  *                        "a_recomputed", "b_error6", ... } ] }]   (ulps: error 4 minus error 6)
@@ -158,6 +162,8 @@ void picks_json(const struct case_diff *d, struct text *out);
 void case_text(const struct case_diff *d, const char *indent, FILE *styled, struct text *out);
 /* The causes that were found, one paragraph each; indent goes before every line. a, b: who the sides are, or NULL. */
 void diagnosis_text(const struct diagnosis *g, const char *a, const char *b, const char *indent, FILE *styled, struct text *out);
+/* Two lines about the statistics of both sides, or nothing. */
+void statistics_text(const struct case_diff *d, const char *indent, struct text *out);
 /* For a terminal: control characters become spaces, so that a string out of a file can neither break a line nor send commands. */
 void plain_text(struct text *out, const char *s);
 /* Bytes that are no UTF-8 (a path may hold any, a long reason may be cut anywhere) become '?'. */

@@ -196,6 +196,16 @@ static void add_line(const char *indent, const char *label, const char *value, s
     text_add(out, "\n");
 }
 
+void statistics_text(const struct case_diff *d, const char *indent, struct text *out)
+{
+    char line[512];
+
+    for (size_t i = 0; i < 2 && d->statistical; i++) {
+        stat_text(&d->statistics[i], line, sizeof line);
+        add_line(indent, i ? "statistics of B" : "statistics of A", line, out);
+    }
+}
+
 void case_text(const struct case_diff *d, const char *indent, FILE *styled, struct text *out)
 {
     const struct tensor_diff *first = NULL;
@@ -206,6 +216,7 @@ void case_text(const struct case_diff *d, const char *indent, FILE *styled, stru
                 verdict_name(d->verdict), styled ? term_off(styled) : "");
     plain_text(out, d->reason);
     text_add(out, "\n");
+    statistics_text(d, indent, out);
     for (size_t i = 0; i < d->tensor_count && !first; i++)
         first = d->tensors[i].equal ? NULL : &d->tensors[i];
     if (first)

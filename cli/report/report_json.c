@@ -139,6 +139,29 @@ static void add_tensor(struct text *t, const struct tensor_diff *d)
     text_add(t, "}");
 }
 
+/* Figures of a test are no results: numbers of three digits. */
+static void add_statistics(struct text *t, const struct case_diff *d)
+{
+    text_add(t, ",\"statistics\":{");
+    for (size_t i = 0; i < 2; i++) {
+        const struct stat_side *s = &d->statistics[i];
+
+        text_printf(t, "%s\"%s\":{\"fails\":%s,\"draws\":%zu,\"impossible\":%zu,\"tests\":%zu,\"threshold\":%.3g", i ? "," : "",
+                    i ? "b" : "a", s->fails ? "true" : "false", s->draws, s->impossible, s->tests, s->threshold);
+        text_printf(t, ",\"bias\":%.3g,\"bias_margin\":%.3g,\"detectable_bias\":%.3g,\"worst\":[", s->bias, s->bias_margin,
+                    s->detectable);
+        for (size_t k = 0; k < s->worst_count; k++) {
+            text_add(t, k ? ",{\"test\":" : "{\"test\":");
+            add_string(t, s->worst[k].name);
+            text_printf(t, ",\"p\":%.3g}", s->worst[k].p);
+        }
+        text_add(t, "]");
+        key_text_if(t, "rule", s->rule);
+        text_add(t, "}");
+    }
+    text_add(t, "}");
+}
+
 static void add_diff(struct text *t, const struct case_diff *d)
 {
     const struct tensor_diff *first = NULL;
@@ -148,6 +171,8 @@ static void add_diff(struct text *t, const struct case_diff *d)
         first = d->tensors[i].equal ? NULL : &d->tensors[i];
     if (first)
         key_text(t, "first", first->name);
+    if (d->statistical)
+        add_statistics(t, d);
     key_text_if(t, "no_context", d->no_context);
     if (d->verdict != VERDICT_EQUAL)
         key_text_if(t, "repro", d->repro);
@@ -275,6 +300,8 @@ static void add_rule(struct text *t, const struct diff_policy *p)
         add_string(t, p->tolerance.text);
     else
         text_add(t, "null");
+    if (p->statistical.set)
+        text_printf(t, ",\"statistical\":{\"error_rate\":%.3g}", p->statistical.error_rate);
     text_printf(t, ",\"signed_zero\":\"%s\",\"nan\":\"%s\"}", p->signed_zero_equal ? "equal" : "strict",
                 p->nan_equal ? "equal" : "strict");
 }

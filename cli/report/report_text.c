@@ -80,6 +80,7 @@ static void keep_within(struct report *r, const struct report_case *c)
     text_add(&r->passed, ": ");
     plain_text(&r->passed, c->reason ? c->reason : "");
     text_add(&r->passed, "\n");
+    statistics_text(c->diff, "  ", &r->passed);
 }
 
 static void text_item(struct report *r, const struct report_case *c)

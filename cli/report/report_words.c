@@ -124,6 +124,10 @@ void rule_text(const struct diff_policy *p, struct text *out)
     if (p->tolerance.set)
         text_printf(out, "fewer than %s of the codes may differ, each by one grid step; every other output byte for byte",
                     p->tolerance.text);
+    else if (p->statistical.set)
+        text_printf(out,
+                    "stochastic codes as draws of exact probabilities, error rate %.3g for all cases together; all else bit-exact",
+                    p->statistical.error_rate);
     else
         text_add(out, "bit-exact");
     if (p->signed_zero_equal)

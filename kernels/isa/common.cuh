@@ -8,6 +8,23 @@
 
 #include "block.h"
 
+/* Numbers that the assembler is not to know: it would put shifts and logical instructions where multiplications are meant, which another and less
+ * busy pipe does. */
+struct isa_numbers {
+    uint32_t eight, one_zero, zeros;
+};
+static __device__ __constant__ struct isa_numbers isa_unknown = { 8, 0x3F800000u, 0x80000000u };
+
+/* fma.rn.bf16x2 (PTX 7.0, sm_80) by 1 and 0: the upper half as binary32, where the lower one is finite (else its low bits are not 0). A
+ * logical instruction would do it for any, but those are scarcer. */
+__device__ __forceinline__ float isa_upper_bf16(uint32_t pair)
+{
+    uint32_t r;
+
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(pair), "r"(isa_unknown.one_zero), "r"(isa_unknown.zeros));
+    return __uint_as_float(r);
+}
+
 /* rcp.approx.ftz.f32 (PTX 1.4, all architectures). The text gives an error bound, not the bits: they are measured (docs/numerics.md 7). */
 __device__ __forceinline__ float isa_rcp_approx_ftz(float x)
 {
@@ -45,6 +62,15 @@ __device__ __forceinline__ uint32_t isa_abs_max_nan_bf16x2(uint32_t a, uint32_t 
 #else
     return isa_max_nan_bf16x2(a & 0x7FFF7FFFu, b & 0x7FFF7FFFu);
 #endif
+}
+
+/* lop3.b32 (PTX 4.3, sm_50): a where mask has a one, b where it has a zero. */
+__device__ __forceinline__ uint32_t isa_select_bits(uint32_t mask, uint32_t a, uint32_t b)
+{
+    uint32_t r;
+
+    asm("lop3.b32 %0, %1, %2, %3, 0xCA;" : "=r"(r) : "r"(mask), "r"(a), "r"(b));
+    return r;
 }
 
 /* min.NaN.f32 (PTX 7.0, sm_80): a NaN operand gives 7FFFFFFF. */
@@ -128,6 +154,40 @@ __device__ __forceinline__ uint32_t isa_cvt_rn_e4m3(float v)
 #else
     return fp4a_to_e4m3(v);
 #endif
+}
+
+/* cvt.rn.satfinite.e4m3x2.f32 (PTX 7.8, sm_89): b in bits 7:0, a in bits 15:8. */
+__device__ __forceinline__ uint32_t isa_cvt_rn_e4m3x2(float a, float b)
+{
+#if __CUDA_ARCH__ >= 890
+    uint16_t r;
+
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(a), "f"(b));
+    return r;
+#else
+    return fp4a_to_e4m3(a) << 8 | fp4a_to_e4m3(b);
+#endif
+}
+
+/* fma.rn.f32 twice (PTX 2.0), the second one under a predicate: a3 * b3 - c where the two low bits of t are 3, else a * b - c. */
+__device__ __forceinline__ float isa_fma_by_low_bits(float t, float a3, float b3, float a, float b, float c)
+{
+    float r;
+
+    asm("{\n"
+        "  .reg .pred other;\n"
+        "  .reg .b32 u;\n"
+        "  .reg .f32 minus;\n"
+        "  not.b32 u, %1;\n"
+        "  and.b32 u, u, 3;\n"
+        "  setp.ne.u32 other, u, 0;\n"
+        "  neg.f32 minus, %6;\n"
+        "  fma.rn.f32 %0, %2, %3, minus;\n"
+        "  @other fma.rn.f32 %0, %4, %5, minus;\n"
+        "}"
+        : "=&f"(r)
+        : "r"(__float_as_uint(t)), "f"(a3), "f"(b3), "f"(a), "f"(b), "f"(c));
+    return r;
 }
 
 /* ---- E2M1 without an FP4 instruction. y is a result of arithmetic, so a NaN is 7FFFFFFF and gives +6 through fminf ------------------ */

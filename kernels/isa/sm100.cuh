@@ -16,15 +16,16 @@ struct isa_sm100 {
     static constexpr bool available = false;
 #endif
     static constexpr bool native_rs = true;
+    static constexpr bool native_rn = true;
 
     static __device__ __forceinline__ uint32_t cvt_rn_e2m1x4(float v0, float v1, float v2, float v3)
     {
         return isa_sm120::cvt_rn_e2m1x4(v0, v1, v2, v3);
     }
 
-    static __device__ __forceinline__ uint32_t mul_cvt_rn_e2m1x8_small(const float x[8], float e)
+    static __device__ __forceinline__ uint32_t mul_cvt_rn_e2m1x8(const float x[8], float e)
     {
-        return isa_sm120::mul_cvt_rn_e2m1x8_small(x, e);
+        return isa_sm120::mul_cvt_rn_e2m1x8(x, e);
     }
 
     /* cvt.rs.satfinite.e2m1x4.f32 (PTX 8.7; sm_100a, sm_103a): operands in descending order give ascending nibbles. Which random byte serves

@@ -20,6 +20,7 @@ struct isa_sm120 {
     static constexpr bool available = false;
 #endif
     static constexpr bool native_rs = false;
+    static constexpr bool native_rn = true;
 
     /* cvt.rn.satfinite.e2m1x2.f32 (PTX 8.6; sm_100a, sm_120a and their families), twice: the second operand goes to the low nibble. With
      * zero bytes above them ptxas lets the second conversion merge into the first one's result: two instructions, nothing to pack. */
@@ -47,7 +48,7 @@ struct isa_sm120 {
 
     /* Nearest codes of x * e, any: the products (mul.rn.f32x2, PTX 8.6, two at once from sm_100 on where the machine has it), then four
      * conversions, each merging into the one before. */
-    static __device__ __forceinline__ uint32_t mul_cvt_rn_e2m1x8_small(const float x[8], float e)
+    static __device__ __forceinline__ uint32_t mul_cvt_rn_e2m1x8(const float x[8], float e)
     {
 #ifdef FP4_HAS_CVT_RN_E2M1
         uint32_t r;

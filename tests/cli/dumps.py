@@ -64,7 +64,10 @@ def save(dump, path):
     head = {k: dump[k] for k in ("format", "version")}
     rest = {k: dump[k] for k in ("suite", "shard", "seed", "backends")}
     with open(path, "w", encoding="utf-8") as f:
-        f.write(_text(head)[:-1] + ',\n"provenance":' + _text(dump["provenance"]) + ",\n" + _text(rest)[1:-1] + ',\n"cases":[')
+        f.write(_text(head)[:-1] + ',\n"provenance":' + _text(dump["provenance"]) + ",\n" + _text(rest)[1:-1])
+        if "profiles" in dump:
+            f.write(',\n"profiles":{' + ",\n".join(_text(k) + ":" + _text(v) for k, v in dump["profiles"].items()) + "}")
+        f.write(',\n"cases":[')
         f.write(",".join("\n" + _text(c) for c in dump["cases"]))
         f.write('\n],\n"count":%d,"complete":%s}\n' % (len(dump["cases"]), "true" if dump["complete"] else "false"))
 

@@ -10,6 +10,13 @@ matches out 'cvt-rn +1047809 floats, 0 differ'
 fp exhaustive e4m3 --backend ref --stride 4099 -j 3
 expect_status 0
 matches out 'e4m3 +1047809 floats, 0 differ'
+fp exhaustive divide --backend ref --stride 65521
+expect_status 0
+for divisor in 6 1536 2688; do matches out "divide/$divisor +65552 floats, 0 differ"; done
+for at in 00000003 00000009 80000000 0d7fffff 0d800000 7f7fffff 7f800000 ffc00001; do
+    fp exhaustive divide --backend ref --at $at
+    expect_status 0
+done
 fp exhaustive cvt-rs --backend ref --stride 65521
 expect_status 0
 for rule in trunc half half-old fma-floor; do

@@ -83,9 +83,12 @@ for command in $commands; do
         ran=$line
         status=0
         bash -c "$line" >out 2>err </dev/null || status=$?
-        if [[ $line =~ ^fp4check\ (run|verify|bench)\ (.*\ )?(-b|--backend)\ ([a-z0-9]+) ]] && grep -qx "${BASH_REMATCH[4]}" absent; then
+        backend=
+        [[ $line =~ ^fp4check\ (run|verify|bench|explain)\ (.*\ )?(-b|--backend)\ ([a-z0-9]+) ]] && backend=${BASH_REMATCH[4]}
+        [[ $line =~ ^fp4check\ probe\ ([a-z0-9]+) ]] && backend=${BASH_REMATCH[1]}
+        if [ -n "$backend" ] && grep -qx "$backend" absent; then
             expect_status 2 # what has to run on a backend that is not here
-            expect_err "'${BASH_REMATCH[4]}'" # and the reason why it cannot run
+            expect_err "'$backend'" # and the reason why it cannot run
         else
             expect_status 0
         fi

@@ -59,7 +59,17 @@ bad("digest-case", lambda d: T(d).update(xxh3="A" * 32))
 bad("dtype", lambda d: T(d).update(dtype="f64"))
 bad("shape", lambda d: T(d).update(shape=["1"]))
 bad("role", lambda d: T(d).update(role="thing"))
+bad("path", lambda d: d["cases"][0]["results"][0].update(path=7))
+bad("path-long", lambda d: d["cases"][0]["results"][0].update(path="x" * 65))
+bad("path-skipped", lambda d: d["cases"][0].update(results=[{"backend": "ref", "status": "skipped", "reason": "r", "path": "x"}]))
+named = copy.deepcopy(good)
+named["cases"][0]["results"][0]["path"] = "x" * 64
+json.dump(named, open("named.json", "w"))
+for e in v.iter_errors(named):
+    raise SystemExit("a path: " + e.message[:300])
 P
+fp diff packed.json named.json
+expect_status 0
 for file in bad-*.json; do # the reader and the schema agree
     fp diff packed.json "$file"
     expect_status 2

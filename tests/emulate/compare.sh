@@ -1,6 +1,6 @@
 #!/bin/bash
-# The soft kernels, run by the emulation of tests/emulate, against the reference: every case of suite smoke, and those of default (and a few
-# more) whose shapes reach the fast kernels. usage: compare.sh PROGRAM
+# The soft kernels, run by the emulation of tests/emulate, against the reference: every case of suite smoke, those of default (and a few more)
+# whose shapes reach the fast kernels, torchao's sweep of four-over-six and the suite of its ties, and gemm. usage: compare.sh PROGRAM
 set -eu
 program=$1
 out=$(dirname "$program")
@@ -18,6 +18,8 @@ for data in normal nan inf zeroblocks tiny amaxstale spread cancel huge amaxnan 
         echo "rht-quantize/te/$knobs/bf16/$data/256x128/s0"
     done
 done >>"$out/names"
+for suite in four-over-six-440 four-over-six-ties; do "$program" list -q --suite $suite; done >>"$out/names"
+"$program" list -q --suite default --case 'gemm/*' >>"$out/names"
 sort -u "$out/names" | python3 -c 'import json, sys; json.dump({"format": "fp4check-suite", "version": 1, "name": "emulated",
     "cases": [line.strip() for line in sys.stdin]}, sys.stdout)' >"$out/suite.json"
 "$program" run -q --suite "$out/suite.json" -b ref -b soft --timeout 600 -o "$out/dump.json" | tail -n 1

@@ -109,6 +109,20 @@ void __syncthreads()
     threadIdx = fibers[current].index;
 }
 
+int __syncthreads_or(int predicate)
+{
+    static int any;
+    int result;
+
+    any |= predicate != 0;
+    __syncthreads();
+    result = any;
+    __syncthreads();
+    any = 0;
+    __syncthreads();
+    return result;
+}
+
 void __syncwarp(unsigned)
 {
     wait_at(warp_barriers[current / 32], warp_live[current / 32]);

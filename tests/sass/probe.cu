@@ -24,7 +24,7 @@
         }                                                                                                      \
     }
 
-/* The quantizers' conversion of eight products |x * e| < 7. */
+/* The quantizers' conversion of eight products |x * e| < 7; layer soft: of bf16 values, with the multiplier of isa/soft_bf16.cuh. */
 #define PROBE_RN8(layer)                                                                           \
     extern "C" __global__ void probe_rn8_##layer(const float4 *x, const float *e, uint32_t *codes) \
     {                                                                                              \
@@ -32,14 +32,22 @@
             float4 v = x[0], w = x[1];                                                             \
             float eight[8] = { v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w };                           \
                                                                                                    \
-            *codes = isa_##layer::mul_cvt_rn_e2m1x8_small(eight, *e);                              \
+            *codes = isa_##layer::mul_cvt_rn_e2m1x8(eight, *e);                              \
         }                                                                                          \
     }
 
 PROBE_RN(soft)
 PROBE_RN(sm120)
 PROBE_RN(sm100)
-PROBE_RN8(soft)
+
+extern "C" __global__ void probe_rn8_soft(const float4 *x, const float *m, uint32_t *codes)
+{
+    float4 v = x[0], w = x[1];
+    float eight[8] = { v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w };
+
+    *codes = isa_mul_rn_bf16x8<false>(eight, *m, 0);
+}
+
 PROBE_RN8(sm120)
 PROBE_RN8(sm100)
 

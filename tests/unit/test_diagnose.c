@@ -107,7 +107,7 @@ Test(replay, rounding_faults_give_the_codes_of_their_description)
         static const struct dialect right;
         struct fp4_case c = case_make(OP_CVT_RS, CR_PTX, FP4_F32, NULL, 1, 4, 0);
         struct dialect d = with(rows[i].name);
-        struct replay r = { &d, &c, NULL, 2688.0f, { FP4_RS_TRUNC, FP4_MAP_B300 } }, good = r;
+        struct replay r = { &d, &c, NULL, 2688.0f, { FP4_RS_TRUNC, FP4_MAP_B300, NULL } }, good = r;
         float x = fp4_f32_from_bits(rows[i].x);
         uint32_t word = rows[i].byte * 0x01010101u;
 

@@ -113,7 +113,7 @@ static const char *const small_names[] = { "quantize/te/rn/1x16/f32/ties/2x4/s0"
 static char *small_case(const char *name)
 {
     struct case_tensors t = small_tensors();
-    struct dump_result r[2] = { { "ref", DUMP_OK, NULL, &t }, { "sm100", DUMP_SKIPPED, "no CUDA device", NULL } };
+    struct dump_result r[2] = { { "ref", DUMP_OK, NULL, &t, NULL }, { "sm100", DUMP_SKIPPED, "no CUDA device", NULL, NULL } };
 
     return dump_render_case(name, &t, r, 2, 100, false);
 }
@@ -307,6 +307,38 @@ Test(dump_writer, another_runs_partial_file_is_not_taken_for_the_own_one)
     drop_folder();
 }
 
+/* A profile goes into the file and comes back as it was; a backend without one has none. */
+Test(dump_writer, profiles_come_back)
+{
+    static const char profile[] = "{\"cvt-rs.rule\":\"trunc\",\"scale.order\":\"amax * (S * (1/6)), \\\"so\\\"\"}";
+    struct dump_header h = small_header();
+    struct fp4_error err = { 0 };
+    struct dump_file *f;
+    char *text;
+
+    make_folder();
+    h.profiles[0] = profile;
+    struct dump_writer *w = dump_open(in_folder("a.json"), &h, &err);
+    cr_assert(w, "%s", err.msg);
+    cr_assert(dump_close(w, &err) == 0, "%s", err.msg);
+    f = dump_read_open(in_folder("a.json"), &err);
+    cr_assert(f, "%s", err.msg);
+    text = dump_profile_text(f, h.backends[0]);
+    cr_assert(text);
+    cr_expect_str_eq(text, profile);
+    free(text);
+    cr_expect(dump_profile_text(f, "nobody") == NULL);
+    dump_read_close(f);
+    h.profiles[0] = NULL;
+    w = dump_open(in_folder("b.json"), &h, &err);
+    cr_assert(w && dump_close(w, &err) == 0, "%s", err.msg);
+    f = dump_read_open(in_folder("b.json"), &err);
+    cr_assert(f, "%s", err.msg);
+    cr_expect(dump_profile_text(f, h.backends[0]) == NULL);
+    dump_read_close(f);
+    drop_folder();
+}
+
 Test(dump_writer, headers_that_no_reader_would_take_are_refused)
 {
     struct dump_header h = small_header();
@@ -403,7 +435,7 @@ static void fill(uint8_t *data, size_t bytes, bool random)
 static void round_trip(size_t bytes, bool random, size_t keep, bool keep_stages)
 {
     struct case_tensors t = { .count = 3 };
-    struct dump_result ok = { "ref", DUMP_OK, NULL, &t };
+    struct dump_result ok = { "ref", DUMP_OK, NULL, &t, NULL };
     struct dump_header h = small_header();
     struct fp4_error err = { 0 };
     uint8_t *data = malloc(bytes + 1);
@@ -453,7 +485,7 @@ Test(dump_reader, tensors_of_every_kind_of_size_come_back)
 Test(dump_reader, outputs_that_a_backend_did_not_write_are_not_recorded)
 {
     struct case_tensors t = small_tensors();
-    struct dump_result ok = { "ref", DUMP_OK, NULL, &t };
+    struct dump_result ok = { "ref", DUMP_OK, NULL, &t, NULL };
     char *text;
 
     t.t[1].written = false;
@@ -464,9 +496,40 @@ Test(dump_reader, outputs_that_a_backend_did_not_write_are_not_recorded)
     free(text);
 }
 
+Test(dump_writer, the_path_of_a_library_stands_before_the_tensors)
+{
+    struct case_tensors t = small_tensors();
+    struct dump_result ok = { "ref", DUMP_OK, NULL, &t, "a kernel \"x\"" };
+    struct dump_header h = small_header();
+    struct fp4_error err = { 0 };
+    char *text = dump_render_case("a/b/s0", NULL, &ok, 1, 0, false), *bad;
+    struct dump_writer *w;
+
+    make_folder();
+    w = dump_open(in_folder("p.json"), &h, &err);
+    cr_expect(strstr(text, "\"status\":\"ok\",\"path\":\"a kernel \\\"x\\\"\",\"tensors\":["), "%s", text);
+    cr_assert(dump_append(w, text, &err) == 0 && dump_close(w, &err) == 0, "%s", err.msg);
+    cr_expect_eq(read_all(in_folder("p.json"), &err), 0, "%s", err.msg);
+    bad = strstr(text, "a kernel");
+    memcpy(bad, "a ke\tnel", 8); /* a control character is no JSON */
+    w = dump_open(in_folder("q.json"), &h, &err);
+    cr_assert(dump_append(w, text, &err) == 0 && dump_close(w, &err) == 0, "%s", err.msg);
+    cr_expect_eq(read_all(in_folder("q.json"), &err), -1);
+    free(text);
+    ok.path = "a name of sixty-five bytes, one more than there may be in a dump.";
+    cr_assert_eq(strlen(ok.path), DUMP_PATH_MAX + 1);
+    text = dump_render_case("a/b/s0", NULL, &ok, 1, 0, false);
+    w = dump_open(in_folder("l.json"), &h, &err);
+    cr_assert(dump_append(w, text, &err) == 0 && dump_close(w, &err) == 0, "%s", err.msg);
+    cr_expect_eq(read_all(in_folder("l.json"), &err), -1);
+    cr_expect(strstr(err.msg, "path") && strstr(err.msg, "longer than 64 bytes"), "%s", err.msg);
+    free(text);
+    drop_folder();
+}
+
 static void expect_reason(const char *written, const char *read)
 {
-    struct dump_result r = { "ref", DUMP_ERROR, written, NULL };
+    struct dump_result r = { "ref", DUMP_ERROR, written, NULL, NULL };
     struct dump_header h = small_header();
     struct fp4_error err = { 0 };
     char *text = dump_render_case("a/b/s0", NULL, &r, 1, 0, false);
@@ -777,7 +840,7 @@ Test(dump_reader, a_sparse_gigabyte_is_refused_early)
 Test(dump_reader, finds_each_of_many_cases_by_name)
 {
     struct dump_header h = small_header();
-    struct dump_result r = { "ref", DUMP_SKIPPED, "why", NULL };
+    struct dump_result r = { "ref", DUMP_SKIPPED, "why", NULL, NULL };
     struct fp4_error err = { 0 };
     enum { CASES = 20000 };
     struct dump_writer *w;

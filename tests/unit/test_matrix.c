@@ -339,7 +339,7 @@ Test(tables, translate_the_knobs_of_gemm)
 
 Test(suites, round_trip_every_name_and_have_no_name_twice)
 {
-    static const char *const names[] = { "smoke", "default", "full", "four-over-six-440", "four-over-six-ties" };
+    static const char *const names[] = { "smoke", "default", "full", "four-over-six-440", "four-over-six-ties", "te", "te-sm90" };
     size_t i, j;
 
     for (i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -273,7 +273,8 @@ Test(quantize, torchao_nearest)
 
 Test(quantize, te_fast_math_nearest_and_stochastic)
 {
-    static const struct fp4_rs_model models[] = { { FP4_RS_TRUNC, FP4_MAP_B300 }, { FP4_RS_FMA_FLOOR, FP4_MAP_STRAIGHT } };
+    static const struct fp4_rs_model models[] = { { FP4_RS_TRUNC, FP4_MAP_B300, NULL },
+                                                  { FP4_RS_FMA_FLOOR, FP4_MAP_STRAIGHT, NULL } };
     struct slow_random g = { 32 };
 
     for (size_t s = 0; s < SIZES; s++) {
@@ -375,10 +376,10 @@ Test(quantize, scale_bytes_on_and_next_to_e4m3_ties)
 
 /* ---- stochastic ------------------------------------------------------------------------------------------------------------------ */
 
-static const struct fp4_rs_model sr_models[] = { { FP4_RS_TRUNC, FP4_MAP_B300 },
-                                                 { FP4_RS_FMA_FLOOR, FP4_MAP_STRAIGHT },
-                                                 { FP4_RS_HALF, FP4_MAP_REVERSE },
-                                                 { FP4_RS_HASH32, FP4_MAP_B300 } };
+static const struct fp4_rs_model sr_models[] = { { FP4_RS_TRUNC, FP4_MAP_B300, NULL },
+                                                 { FP4_RS_FMA_FLOOR, FP4_MAP_STRAIGHT, NULL },
+                                                 { FP4_RS_HALF, FP4_MAP_REVERSE, NULL },
+                                                 { FP4_RS_HASH32, FP4_MAP_B300, NULL } };
 
 Test(quantize, te_stochastic_with_te_dispatch)
 {

@@ -528,7 +528,7 @@ Test(rht_quantize, rowwise_output_is_the_plain_input)
         check_op("row and column", &p, x, NULL, true);
         p.stochastic = true;
         p.seed = 12345;
-        p.rs = (struct fp4_rs_model){ FP4_RS_TRUNC, FP4_MAP_B300 };
+        p.rs = (struct fp4_rs_model){ FP4_RS_TRUNC, FP4_MAP_B300, NULL };
         p.stream = FP4_STREAM_RHT_ROWCOL;
         check_op("row and column, sr", &p, x, NULL, true);
         p.stream = FP4_STREAM_RHT_GROUP;
@@ -546,7 +546,7 @@ Test(rht_quantize, stochastic_with_each_stream)
     p.stochastic = true;
     p.seed = UINT64_C(0xFEDCBA9876543210);
     p.offset = 3;
-    p.rs = (struct fp4_rs_model){ FP4_RS_TRUNC, FP4_MAP_B300 };
+    p.rs = (struct fp4_rs_model){ FP4_RS_TRUNC, FP4_MAP_B300, NULL };
     check_op("auto", &p, x, NULL, false);
     p.stream = FP4_STREAM_RHT_COL;
     p.k_tile = 128;
@@ -557,7 +557,7 @@ Test(rht_quantize, stochastic_with_each_stream)
     check_op("rht-col, k_tile 2048", &p, x, NULL, false);
     p.recipe = FP4_RECIPE_FP4SM120;
     p.stream = FP4_STREAM_RHT_FP4SM120;
-    p.rs = (struct fp4_rs_model){ FP4_RS_HALF, FP4_MAP_REVERSE };
+    p.rs = (struct fp4_rs_model){ FP4_RS_HALF, FP4_MAP_REVERSE, NULL };
     check_op("the public port", &p, x, NULL, false);
     p.stream = FP4_STREAM_AUTO;
     check_op("the public port, auto", &p, x, NULL, false);

@@ -5,7 +5,7 @@
 
 static struct fp4_rs_model model_number(unsigned i)
 {
-    return (struct fp4_rs_model){ (enum fp4_rs_rule)(i / FP4_MAP_COUNT), (enum fp4_byte_map)(i % FP4_MAP_COUNT) };
+    return (struct fp4_rs_model){ (enum fp4_rs_rule)(i / FP4_MAP_COUNT), (enum fp4_byte_map)(i % FP4_MAP_COUNT), NULL };
 }
 
 enum { MODELS = FP4_RS_RULE_COUNT * FP4_MAP_COUNT };
@@ -89,7 +89,7 @@ Test(sr_helpers, bf16_coefficient_against_the_slow_version)
 /* SR 5.2, bug O4: every caller in TE passes the same scale twice, so only this sees an exchange. */
 Test(sr_helpers, scale_x_is_for_even_elements_and_scale_y_for_odd_ones)
 {
-    const struct fp4_rs_model m = { FP4_RS_TRUNC, FP4_MAP_B300 };
+    const struct fp4_rs_model m = { FP4_RS_TRUNC, FP4_MAP_B300, NULL };
     const bf16_t ones[4] = { { 0x3F80 }, { 0x3F80 }, { 0x3F80 }, { 0x3F80 } };
     const float f[4] = { 1.0F, 1.0F, 1.0F, 1.0F };
     const float scale[2] = { 1.0F, 2.0F };
@@ -100,7 +100,7 @@ Test(sr_helpers, scale_x_is_for_even_elements_and_scale_y_for_odd_ones)
 
 Test(sr_helpers, element_i_is_nibble_i)
 {
-    const struct fp4_rs_model m = { FP4_RS_TRUNC, FP4_MAP_STRAIGHT };
+    const struct fp4_rs_model m = { FP4_RS_TRUNC, FP4_MAP_STRAIGHT, NULL };
     const float f[4] = { 0.0F, 0.5F, 1.0F, 1.5F };
     const float one[2] = { 1.0F, 1.0F };
     const bf16_t b[8] = { { 0 }, { 0x3F00 }, { 0x3F80 }, { 0x3FC0 }, { 0x4000 }, { 0x4040 }, { 0x4080 }, { 0x40C0 } };
@@ -114,7 +114,7 @@ Test(sr_helpers, element_i_is_nibble_i)
 
 Test(sr_helpers, the_first_word_is_for_elements_0_to_3)
 {
-    const struct fp4_rs_model m = { FP4_RS_TRUNC, FP4_MAP_STRAIGHT };
+    const struct fp4_rs_model m = { FP4_RS_TRUNC, FP4_MAP_STRAIGHT, NULL };
     const bf16_t quarter[8] = { { 0x3E80 }, { 0x3E80 }, { 0x3E80 }, { 0x3E80 }, { 0x3E80 }, { 0x3E80 }, { 0x3E80 }, { 0x3E80 } };
 
     cr_expect_eq(fp4_sr_bf16x8(m, quarter, 1.0F, 0xFFFFFFFFu, 0), 0x00001111u);

@@ -20,6 +20,7 @@
 #define CUDART_VERSION 13000
 #define __global__
 #define __device__
+#define __constant__
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
@@ -43,6 +44,9 @@ struct __attribute__((aligned(16))) uint4 {
 struct float4 {
     float x, y, z, w;
 };
+struct __attribute__((aligned(16))) int4 {
+    int x, y, z, w;
+};
 static inline uint2 make_uint2(unsigned x, unsigned y)
 {
     return uint2{ x, y };
@@ -59,6 +63,7 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 void emulate_grid(dim3 grid, dim3 block, const std::function<void()> &thread);
 void __syncthreads();
 void __syncwarp(unsigned mask = 0xFFFFFFFFu);
+int __syncthreads_or(int predicate);
 /* Each lane's 64 bytes, seen by all 32 once all have given theirs. */
 const unsigned char (*emulate_exchange(const void *mine, size_t size))[64];
 
@@ -86,6 +91,10 @@ static inline unsigned __float_as_uint(float f)
     unsigned u;
     memcpy(&u, &f, 4);
     return u;
+}
+static inline float __int_as_float(int i)
+{
+    return __uint_as_float((unsigned)i);
 }
 static inline int __float_as_int(float f)
 {
@@ -187,6 +196,17 @@ static inline unsigned __viaddmin_u16x2(unsigned a, unsigned b, unsigned c)
 static inline int __viaddmin_s32(int a, int b, int c)
 {
     return std::min(a + b, c);
+}
+static inline int __viaddmax_s32(int a, int b, int c)
+{
+    return std::max(a + b, c);
+}
+/* Four products of signed bytes and a sum. */
+static inline int __dp4a(int a, int b, int c)
+{
+    for (int i = 0; i < 4; i++)
+        c += (int8_t)((unsigned)a >> 8 * i) * (int8_t)((unsigned)b >> 8 * i);
+    return c;
 }
 template <typename T> static inline T atomicMax(T *p, T v)
 {

@@ -9,6 +9,13 @@ inline float isa_rcp_approx_ftz(float x)
     return emulate_nan(1.0f / x);
 }
 
+static inline float isa_upper_bf16(uint32_t pair)
+{
+    bool finite = (pair & 0x7F80u) != 0x7F80u, nan = (pair & 0x7FFFFFFFu) > 0x7F80FFFFu;
+
+    return __uint_as_float((nan ? 0x7FFF0000u : pair & 0xFFFF0000u) | (finite ? 0 : 0x7FFFu));
+}
+
 template <typename F> static inline uint32_t emulate_halves(uint32_t a, uint32_t b, F f)
 {
     return f(a & 0xFFFFu, b & 0xFFFFu) | f(a >> 16, b >> 16) << 16;
@@ -51,6 +58,11 @@ static inline uint32_t isa_abs_max_nan_bf16x2(uint32_t a, uint32_t b)
     });
 }
 
+static inline uint32_t isa_select_bits(uint32_t mask, uint32_t a, uint32_t b)
+{
+    return (a & mask) | (b & ~mask);
+}
+
 static inline float isa_min_nan(float a, float b)
 {
     return a != a || b != b ? __uint_as_float(0x7FFFFFFFu) : a < b ? a : b;
@@ -64,6 +76,16 @@ static inline float isa_cvt_e4m3_f32(uint32_t byte)
 static inline uint32_t isa_cvt_rn_e4m3(float v)
 {
     return fp4a_to_e4m3(v);
+}
+
+static inline uint32_t isa_cvt_rn_e4m3x2(float a, float b)
+{
+    return fp4a_to_e4m3(a) << 8 | fp4a_to_e4m3(b);
+}
+
+static inline float isa_fma_by_low_bits(float t, float a3, float b3, float a, float b, float c)
+{
+    return (__float_as_uint(t) & 3u) == 3u ? __fmaf_rn(a3, b3, -c) : __fmaf_rn(a, b, -c);
 }
 
 static inline uint32_t isa_cvt_bf16x2(float a, float b)

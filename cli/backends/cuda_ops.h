@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_ops.h: launchers of single ops in files of their own; private to the CUDA backends. */
+#ifndef FP4_CUDA_OPS_H
+#define FP4_CUDA_OPS_H
+
+#include "cuda_backend.h"
+
+#ifdef FP4_HAVE_CUDA
+int cuda_launch_gemm(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b); /* cuda_gemm.c */
+#endif
+
+#endif
