@@ -47,7 +47,7 @@ WARN += -Werror
 endif
 SAN_FLAGS := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
 EXACT := -std=c17 -ffp-contract=off
-INCLUDES := -Ireference -Icli -Icli/commands -Icli/matrix -Icli/backends -Icli/dump -Icli/diff -Icli/report -Icli/term -Icli/probe -Icli/explain -Icli/stat
+INCLUDES := -Ireference -Icli -Icli/commands -Icli/matrix -Icli/backends -Icli/dump -Icli/diff -Icli/diagnose -Icli/report -Icli/term -Icli/probe -Icli/explain -Icli/stat
 BASE_CFLAGS := $(OPT) $(WARN) $(CFLAGS) $(SAN_FLAGS) -D_GNU_SOURCE -DFP4_VERSION='"$(VERSION)"' \
 	-DFP4_BUILD_FLAGS='"$(strip $(OPT) $(CFLAGS) $(SAN_FLAGS))"' -pthread
 REF_CFLAGS := $(BASE_CFLAGS) -Ireference $(EXACT)

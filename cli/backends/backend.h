@@ -32,8 +32,8 @@ struct backend_row {
     const char *(*canary)(void);
     bool threads;
     bool
-        isolated; /* not trusted: available, run and describe are called in a worker process for each device (worker.h), each case is run
-                      twice over different poison, and a crash costs the case */
+        isolated; /* not trusted: available, run and describe are called in a worker process for each device (worker.h), a result may
+                      depend on nothing but the inputs (run_checks.h), and a crash costs the case */
 };
 
 extern const struct backend_row *const fp4_backends[];
@@ -50,7 +50,8 @@ int backend_run_case(const struct backend_row *b, const struct fp4_case *c, stru
 /* The same from inputs that t already holds (outputs not yet allocated). Isolated backends take as many cases at a time as there are
  * devices, and further callers wait. */
 int backend_run_prepared(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err);
-/* The byte that fills this output or stage until the backend writes it: for backends with memory of their own. */
+/* The byte that fills this output or stage until the backend writes it, and BACKEND_GUARD_BYTES behind it and behind every input of an
+ * isolated backend: for backends with memory of their own. */
 uint8_t backend_poison_of(const struct tensor *t);
 
 #endif

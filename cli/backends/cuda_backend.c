@@ -133,8 +133,6 @@ int cuda_launch(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_c
 
 /* ---- one case ---------------------------------------------------------------------------------------------------------------------------------- */
 
-#define INPUT_POISON 0xCA
-
 /* A property of the input that the reference computes. */
 static bool device_makes(const struct tensor *t)
 {
@@ -155,7 +153,7 @@ static int prepare(struct cuda_case *b, struct fp4_error *err)
             continue;
         if ((error = fp4k_malloc((void **)&b->d[i], t->bytes + BACKEND_GUARD_BYTES)))
             return cuda_fail(err, error, "memory for a tensor");
-        error = fp4k_fill(b->d[i], input ? INPUT_POISON : backend_poison_of(t), t->bytes + BACKEND_GUARD_BYTES);
+        error = fp4k_fill(b->d[i], backend_poison_of(t), t->bytes + BACKEND_GUARD_BYTES);
         if (error == 0 && input)
             error = fp4k_upload(b->d[i], t->data, t->bytes);
         if (error)
@@ -172,7 +170,7 @@ static int check_input_guard(const struct tensor *t, const uint8_t *d, struct fp
 
     if (error)
         return cuda_fail(err, error, "copy from the device");
-    while (end && guard[end - 1] == INPUT_POISON)
+    while (end && guard[end - 1] == backend_poison_of(t))
         end--;
     if (end)
         return fp4_fail(err, FP4_EFORMAT, "the kernel wrote beyond the end of the input '%s' (%zu bytes), up to %zu past it",

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every backend gets around its functions: the way to its worker, canary, poisoned and guarded outputs, a second run. */
+#include "run_checks.h"
 #include "worker.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define POISON 0xCA /* neither zero nor a likely code, scale or number */
-#define POISON_AGAIN 0x35
 
 const struct backend_row *backend_find(const char *name)
 {
@@ -77,8 +75,8 @@ static int check_guard(const struct backend_row *b, const struct tensor *t, uint
                     last == BACKEND_GUARD_BYTES ? " or further" : "");
 }
 
-static int run_over(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, uint8_t poison, bool stages,
-                    struct fp4_error *err)
+int run_over(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, uint8_t poison, bool stages,
+             struct fp4_error *err)
 {
     size_t i;
 
@@ -104,67 +102,13 @@ static int run_over(const struct backend_row *b, const struct fp4_case *c, struc
     return 0;
 }
 
-/* ---- twice ------------------------------------------------------------------------------------------------------------------------------------ */
-
-/* Where two runs over different poison differ, bytes were never written, or the backend is not deterministic, or what it does without stages
- * (the second run) is another function than what it does with them. */
-static int compare_runs(const struct backend_row *b, const struct tensor *first, const struct tensor *second, struct fp4_error *err)
-{
-    size_t unwritten = 0, differ = 0, at_unwritten = 0, at_differ = 0, i;
-
-    if (first->written != second->written)
-        return fp4_fail(err, FP4_EFORMAT, "backend '%s' produced '%s' in one of two runs only: not deterministic", b->name,
-                        first->name);
-    if (!first->written || memcmp(first->data, second->data, first->bytes) == 0)
-        return 0;
-    for (i = 0; i < first->bytes; i++) {
-        if (first->data[i] == second->data[i])
-            continue;
-        if (first->data[i] == POISON && second->data[i] == POISON_AGAIN)
-            at_unwritten = unwritten++ ? at_unwritten : i;
-        else
-            at_differ = differ++ ? at_differ : i;
-    }
-    if (differ)
-        return fp4_fail(err, FP4_EFORMAT,
-                        "two runs of backend '%s' differ in %zu of the %zu bytes of '%s', first in byte %zu: not "
-                        "deterministic, or another function without stages",
-                        b->name, differ, first->bytes, first->name, at_differ);
-    if (unwritten == first->bytes)
-        return fp4_fail(err, FP4_EFORMAT, "backend '%s' never wrote '%s' (%zu bytes)", b->name, first->name, first->bytes);
-    return fp4_fail(err, FP4_EFORMAT, "backend '%s' never wrote %zu of the %zu bytes of '%s', first byte %zu", b->name, unwritten,
-                    first->bytes, first->name, at_unwritten);
-}
-
-static int run_again(const struct backend_row *b, const struct fp4_case *c, const struct case_tensors *t, struct fp4_error *err)
-{
-    struct case_tensors again = *t; /* the inputs are shared */
-    size_t i;
-    int status;
-
-    for (i = 0; i < again.count; i++)
-        if (again.t[i].role != TENSOR_INPUT)
-            again.t[i].data = NULL;
-    status = run_over(b, c, &again, POISON_AGAIN, false, err);
-    for (i = 0; i < again.count; i++) {
-        if (again.t[i].role == TENSOR_INPUT)
-            continue;
-        if (status == 0 && again.t[i].data)
-            status = compare_runs(b, &t->t[i], &again.t[i], err);
-        free(again.t[i].data);
-    }
-    return status;
-}
-
 /* ---- one case ---------------------------------------------------------------------------------------------------------------------------------- */
 
 int backend_run_prepared(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
 {
     if (elsewhere(b))
         return worker_run(b, c, t, err);
-    if (run_over(b, c, t, POISON, true, err))
-        return -1;
-    return b->isolated ? run_again(b, c, t, err) : 0;
+    return b->isolated ? run_checked(b, c, t, err) : run_over(b, c, t, POISON, true, err);
 }
 
 int backend_run_case(const struct backend_row *b, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "dump.h"
 #include "probe.h"
+#include "run_diagnosis.h"
 #include "select.h"
 #include "term.h"
 #include "worker.h"
@@ -39,6 +40,7 @@ struct run {
     size_t kept_errors; /* cases that a resumed run took over and that had ended in an error */
     char **lines;       /* of finished cases, by case */
     struct tally tally[OP_COUNT][DUMP_RESULTS_MAX];
+    struct run_diagnosis diagnosis;
     size_t broken; /* backends that are here and failed their canary, or died of it */
     char first_error[1024];
     bool stop;
@@ -125,6 +127,9 @@ static char *run_one(struct run *run, const struct fp4_case *c, struct dump_resu
         }
     }
     text = dump_render_case(name, &inputs, results, run->backend_count, run->keep, opt.stages);
+    pthread_mutex_lock(&run->lock);
+    run_diagnosis_case(&run->diagnosis, name, results, run->backend_count);
+    pthread_mutex_unlock(&run->lock);
     for (b = 0; b < run->backend_count; b++) {
         forget_inputs(&t[b]);
         case_release(&t[b]);
@@ -517,9 +522,12 @@ static int run_cases(struct run *run, const struct selection *sel, struct fp4_er
 static int report(struct run *run, FILE *out, double seconds)
 {
     struct tally sum = totals(run);
+    struct fp4_error err;
 
     if (out == stdout)
         print_tally(run);
+    if (run_diagnosis_print(&run->diagnosis, out, &err))
+        term_error("run: %s", err.msg);
     fprintf(out, "%zu cases: %zu ok, %zu skipped, %zu error%s%s", run->cases.count - run->first, sum.ok, sum.skipped, sum.error,
             opt.output ? " -> " : "", opt.output ? opt.output : "");
     fputc('\n', out);
@@ -586,6 +594,7 @@ static int run_main(int argc, char **argv)
         term_error("run: %s", err.msg);
     }
     worker_stop_all();
+    run_diagnosis_release(&run.diagnosis);
     free(run.lines);
     case_list_release(&run.cases);
     input_release_all();

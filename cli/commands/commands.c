@@ -5,8 +5,8 @@
 #include <string.h>
 
 struct command *const fp4_commands[] = {
-    &cmd_run,   &cmd_diff,    &cmd_verify, &cmd_list,       &cmd_show,   &cmd_bless, &cmd_exhaustive, &cmd_explain, &cmd_probe,
-    &cmd_bench, &cmd_version, &cmd_help,   &cmd_completion, &cmd_worker, NULL,
+    &cmd_run,   &cmd_diff,     &cmd_verify, &cmd_list,    &cmd_show, &cmd_bless,      &cmd_exhaustive, &cmd_explain,
+    &cmd_probe, &cmd_selftest, &cmd_bench,  &cmd_version, &cmd_help, &cmd_completion, &cmd_worker,     NULL,
 };
 
 struct command *command_find(const char *name)

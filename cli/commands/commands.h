@@ -11,6 +11,6 @@
 #include "options.h"
 
 extern struct command cmd_run, cmd_diff, cmd_verify, cmd_list, cmd_show, cmd_bless, cmd_exhaustive, cmd_version, cmd_help,
-    cmd_completion, cmd_worker, cmd_bench, cmd_probe, cmd_explain;
+    cmd_completion, cmd_worker, cmd_bench, cmd_probe, cmd_explain, cmd_selftest;
 
 #endif

@@ -18,6 +18,7 @@
 #ifndef FP4_DIFF_H
 #define FP4_DIFF_H
 
+#include "diagnose.h"
 #include "dump.h"
 #include "stat.h"
 
@@ -55,6 +56,7 @@ struct diff_policy {
         double error_rate; /* of the whole comparison: that any honest case of it fails */
         bool live_b;       /* B is run here: other draws may be asked of it */
     } statistical;
+    bool no_diagnosis; /* causes are not looked for */
     size_t max_places; /* places kept of a tensor */
     size_t max_cases;  /* differing cases printed in full */
 };
@@ -259,6 +261,7 @@ struct diff_summary {
     char first_only_a[CASE_NAME_MAX], first_only_b[CASE_NAME_MAX];
     struct diff_op_count ops[DIFF_OPS_MAX]; /* in order of appearance; the last one takes what does not fit */
     size_t op_count;
+    const struct diagnosis *diagnosis; /* during the sink's end(), when something differed; else NULL */
 };
 /* Cases whose bytes were compared: equal, within tolerance, or differing on both sides. */
 size_t diff_compared(const struct diff_summary *s);
@@ -292,6 +295,7 @@ struct diff_run {
     size_t detailed;
     size_t family; /* cases at most, for --statistical; the caller sets it after diff_run_begin */
     struct statistical_memory *memory;
+    struct diagnoser *diagnoser; /* of differences; NULL when the policy wants none */
 };
 /* Cases must come in a fixed order, from one thread. */
 int diff_run_begin(struct diff_run *run, const struct diff_heading *h, const struct diff_policy *policy,
@@ -299,6 +303,7 @@ int diff_run_begin(struct diff_run *run, const struct diff_heading *h, const str
 int diff_run_case(struct diff_run *run, const struct diff_side *a, const struct diff_side *b, struct fp4_error *err);
 /* A case that only one side has: 'a' or 'b'. */
 int diff_run_missing(struct diff_run *run, const char *name, char side, struct fp4_error *err);
+/* Finds the causes and hands the sums to the sink. */
 int diff_run_end(struct diff_run *run, struct fp4_error *err);
 /* Frees what a run holds, ended or not. */
 void diff_run_release(struct diff_run *run);

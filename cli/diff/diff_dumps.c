@@ -139,11 +139,9 @@ static int compare_all(struct walk *w, const struct diff_policy *policy, const s
     progress_start(&w->progress, "diff", dump_count(w->a));
     status = walk_all(w, err);
     progress_end(&w->progress);
-    if (status)
-        return -1;
-    if (w->run.summary.matched == 0)
-        return nothing_in_common(w, err);
-    return diff_run_end(&w->run, err);
+    if (status == 0 && w->run.summary.matched == 0)
+        status = nothing_in_common(w, err);
+    return status == 0 ? diff_run_end(&w->run, err) : -1;
 }
 
 int diff_dumps(struct dump_file *a, const char *backend_a, struct dump_file *b, const char *backend_b, const char *const *globs,

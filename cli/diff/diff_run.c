@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t diff_compared(const struct diff_summary *s)
@@ -94,7 +95,32 @@ int diff_run_begin(struct diff_run *run, const struct diff_heading *h, const str
 {
     *run = (struct diff_run){ .heading = *h, .policy = policy, .sink = sink };
     run->heading.policy = policy;
-    return sink->begin(sink->arg, &run->heading, err);
+    if (!policy->no_diagnosis && !(run->diagnoser = diagnoser_new()))
+        return fp4_fail(err, FP4_EIO, "out of memory");
+    if (sink->begin(sink->arg, &run->heading, err)) {
+        diff_run_release(run);
+        return -1;
+    }
+    return 0;
+}
+
+/* Outputs are what a diagnosis goes by; a difference in stages alone has none. */
+static bool outputs_differ(const struct case_diff *d)
+{
+    for (size_t i = 0; i < d->tensor_count; i++)
+        if (d->tensors[i].role == TENSOR_OUTPUT && !d->tensors[i].equal)
+            return true;
+    return false;
+}
+
+static void keep_evidence(struct diff_run *run, const struct diff_side *a, const struct diff_side *b, const struct case_diff *d)
+{
+    bool differs = d->verdict == VERDICT_DIFFERS;
+
+    if (!run->diagnoser || d->only[0] || !d->outputs || (d->verdict != VERDICT_EQUAL && !(differs && outputs_differ(d))))
+        return;
+    diagnoser_add(run->diagnoser, 'a', a->c, a->r, differs);
+    diagnoser_add(run->diagnoser, 'b', b->c, b->r, differs);
 }
 
 /* The reference is run again where a verdict hangs on bytes that the dumps left out, and for the cases that are printed in full. */
@@ -118,6 +144,7 @@ int diff_run_case(struct diff_run *run, const struct diff_side *a, const struct 
         run->detailed++;
         case_explain(&d, a->c, &ctx);
     }
+    keep_evidence(run, a, b, &d);
     status = deliver(run, &d, err);
 cleanup:
     case_diff_release(&d);
@@ -141,11 +168,23 @@ int diff_run_missing(struct diff_run *run, const char *name, char side, struct f
 
 int diff_run_end(struct diff_run *run, struct fp4_error *err)
 {
+    struct diagnosis *found = run->diagnoser ? calloc(1, sizeof *found) : NULL;
+    int status = 0;
+
     check_sums(&run->summary);
-    return run->sink->end(run->sink->arg, &run->summary, err);
+    if (found && run->summary.verdicts[VERDICT_DIFFERS])
+        status = diagnoser_conclude(run->diagnoser, found, err);
+    run->summary.diagnosis = found && (found->count || found->left_out) ? found : NULL;
+    if (status == 0)
+        status = run->sink->end(run->sink->arg, &run->summary, err);
+    run->summary.diagnosis = NULL;
+    free(found);
+    return status;
 }
 
 void diff_run_release(struct diff_run *run)
 {
     statistical_forget(&run->memory);
+    diagnoser_free(run->diagnoser);
+    run->diagnoser = NULL;
 }

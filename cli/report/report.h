@@ -39,7 +39,11 @@
  *                        "a", "a_bits", "b", "b_bits", ["ref", "ref_bits"] } ]
  *            otherwise: "no_bytes": "a" | "b" | "*", "blocks", "blocks_differing", "block_list" } ]] } ],
  *       "totals": { "total", "compared", "equal", "within_tolerance", "differs", "skipped", "error", "not_comparable", "only_a",
- *                   "only_b", "policy_cases", "policy_zero", "policy_nan" } } ],
+ *                   "only_b", "policy_cases", "policy_zero", "policy_nan" },
+ *       ["diagnosis": { "differing", "considered", "left_out", "findings": [ { "side": "a" | "b", "cause": [ { "name", "spec", "says", "alone" } ],
+ *         "same": [NAME], ["model"], "ops": [NAME], "cases", "whole", "units": "bytes" | "blocks", "differing", "explained", "broken",
+ *         "others", "others_broken", "places": [ { "case", "tensor", "row", "col", "reference_bits", "seen_bits" } ] } ] }] } ],
+ *             an empty "cause" is "no known cause"; "same" then holds what came nearest
  *     "exit": 0 | 1 | 2 }
  */
 #ifndef FP4_REPORT_H
@@ -156,6 +160,8 @@ void picks_json(const struct case_diff *d, struct text *out);
 /* Everything about a case that differs, as the terminal shows it; indent goes before every line. styled: the stream whose colours
  * are used, or NULL. */
 void case_text(const struct case_diff *d, const char *indent, FILE *styled, struct text *out);
+/* The causes that were found, one paragraph each; indent goes before every line. a, b: who the sides are, or NULL. */
+void diagnosis_text(const struct diagnosis *g, const char *a, const char *b, const char *indent, FILE *styled, struct text *out);
 /* Two lines about the statistics of both sides, or nothing. */
 void statistics_text(const struct case_diff *d, const char *indent, struct text *out);
 /* For a terminal: control characters become spaces, so that a string out of a file can neither break a line nor send commands. */

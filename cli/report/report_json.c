@@ -187,6 +187,88 @@ static void add_diff(struct text *t, const struct case_diff *d)
     text_add(t, "]");
 }
 
+/* ---- the causes --------------------------------------------------------------------------------------------------------------- */
+
+static void add_names(struct text *t, const char *key, const struct deviation *const *rows, size_t count)
+{
+    text_printf(t, ",\"%s\":[", key);
+    for (size_t i = 0; i < count; i++) {
+        text_add(t, i ? "," : "");
+        add_string(t, rows[i]->name);
+    }
+    text_add(t, "]");
+}
+
+static void add_cause(struct text *t, const struct deviation *row, size_t alone)
+{
+    text_add(t, "{\"name\":");
+    add_string(t, row->name);
+    key_text(t, "spec", row->spec);
+    key_text(t, "says", row->says);
+    key_count(t, "alone", alone);
+    text_add(t, "}");
+}
+
+static void add_diagnosis_place(struct text *t, const struct diagnosis_place *p)
+{
+    char hex[ELEMENT_TEXT_MAX];
+
+    text_add(t, "{\"case\":");
+    add_string(t, p->name);
+    key_text(t, "tensor", p->tensor);
+    key_count(t, "row", p->row);
+    key_count(t, "col", p->col);
+    key_text(t, "reference_bits", element_hex(p->dtype, p->reference, hex));
+    key_text(t, "seen_bits", element_hex(p->dtype, p->seen, hex));
+    text_add(t, "}");
+}
+
+static void add_finding(struct text *t, const struct diagnosis_finding *f)
+{
+    const char *joint = "";
+
+    text_printf(t, "\n{\"side\":\"%c\",\"cause\":[", f->side);
+    for (size_t i = 0; i < f->depth; i++) {
+        text_add(t, i ? "," : "");
+        add_cause(t, f->stack[i], f->alone[i]);
+    }
+    text_add(t, "]");
+    add_names(t, "same", f->same, f->same_count);
+    key_text_if(t, "model", f->model);
+    text_add(t, ",\"ops\":[");
+    for (size_t op = 0; op < OP_COUNT; op++)
+        if (f->ops >> op & 1u) {
+            text_printf(t, "%s\"%s\"", joint, fp4_ops[op].name);
+            joint = ",";
+        }
+    text_add(t, "]");
+    key_count(t, "cases", f->cases);
+    key_count(t, "whole", f->whole);
+    key_text(t, "units", f->by_digest ? "blocks" : "bytes");
+    key_count(t, "differing", f->differing);
+    key_count(t, "explained", f->explained);
+    key_count(t, "broken", f->broken);
+    key_count(t, "others", f->others);
+    key_count(t, "others_broken", f->others_broken);
+    text_add(t, ",\"places\":[");
+    for (size_t i = 0; i < f->place_count; i++) {
+        text_add(t, i ? "," : "");
+        add_diagnosis_place(t, &f->places[i]);
+    }
+    text_add(t, "]}");
+}
+
+static void add_diagnosis(struct text *t, const struct diagnosis *g)
+{
+    text_printf(t, ",\n\"diagnosis\":{\"differing\":%zu,\"considered\":%zu,\"left_out\":%zu,\"findings\":[", g->differing,
+                g->considered, g->left_out);
+    for (size_t i = 0; i < g->count; i++) {
+        text_add(t, i ? "," : "");
+        add_finding(t, &g->findings[i]);
+    }
+    text_add(t, "]}");
+}
+
 /* ---- the document ------------------------------------------------------------------------------------------------------------ */
 
 static void json_open(struct report *r)
@@ -270,7 +352,10 @@ static void json_end(struct report *r, const struct report_totals *t)
         for (size_t i = 0; i <= REPORT_SKIP; i++)
             key_count(&r->text, outcomes[i], t->outcomes[i]);
     }
-    text_add(&r->text, "}}");
+    text_add(&r->text, "}");
+    if (s && s->diagnosis)
+        add_diagnosis(&r->text, s->diagnosis);
+    text_add(&r->text, "}");
     write_out(r);
 }
 

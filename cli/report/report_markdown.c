@@ -139,6 +139,10 @@ static void markdown_end(struct report *r, const struct report_totals *totals)
     if (r->sections > 1)
         text_add(&page, "\n");
     add_top(&page, r, totals);
+    if (totals->diff && totals->diff->diagnosis) {
+        text_add(&page, "\n**diagnosis**, against the reference:\n\n");
+        diagnosis_text(totals->diff->diagnosis, NULL, NULL, "    ", NULL, &page);
+    }
     add_failures(&page, r);
     if (page.data)
         fputs(page.data, r->out);

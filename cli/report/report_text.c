@@ -183,6 +183,19 @@ static void write_policy(FILE *out, const struct diff_summary *s)
                 s->policy_cases == 1 ? "" : "s");
 }
 
+static void write_diagnosis(struct report *r, const struct diff_summary *s)
+{
+    const struct diff_heading *h = r->section->diff;
+    struct text t = { 0 };
+
+    if (!s->diagnosis)
+        return;
+    diagnosis_text(s->diagnosis, h ? h->a.label : NULL, h ? h->b.label : NULL, "  ", r->out, &t);
+    fprintf(r->out, "\n%sdiagnosis%s, against the reference:\n%s", term_on(r->out, STYLE_BOLD), term_off(r->out),
+            t.data ? t.data : "");
+    text_release(&t);
+}
+
 static void write_body(struct report *r)
 {
     if (r->passed.data)
@@ -225,6 +238,7 @@ static void text_end(struct report *r, const struct report_totals *t)
     write_body(r);
     if (t->diff) {
         write_policy(r->out, t->diff);
+        write_diagnosis(r, t->diff);
         summary_text(t->diff, &line);
     } else {
         text_printf(&line, "%zu cases: %zu passed, %zu failed, %zu errors, %zu skipped", t->total, t->outcomes[REPORT_PASS],

@@ -47,7 +47,12 @@ keys(r, "format version command tool sections exit", "format version command too
 assert (r["format"], r["version"], r["command"], r["exit"]) == ("fp4check-report", 1, "diff", 1)
 assert r["tool"].startswith("fp4check ")
 (s,) = r["sections"]
-keys(s, "title a b rule cases totals", "title a b rule cases totals")
+keys(s, "title a b rule cases totals diagnosis", "title a b rule cases totals diagnosis")
+keys(s["diagnosis"], "differing considered left_out findings", "differing considered left_out findings")
+(f,) = s["diagnosis"]["findings"]  # codes 5 is 7: nothing that is known does that
+keys(f, "side cause same model ops cases whole units differing explained broken others others_broken places",
+     "side cause same ops cases whole units differing explained broken others others_broken places")
+assert (f["side"], f["cause"], f["ops"], f["cases"], f["units"], f["differing"]) == ("b", [], ["quantize"], 1, "bytes", 1), f
 assert s["title"] == "a.json:ref against b.json:sm100"
 for side, path, backend in (("a", "a.json", "ref"), ("b", "b.json", "sm100")):
     keys(s[side], "label path backend tool os arch build complete", "label path backend complete")

@@ -27,9 +27,26 @@ run_faulty noise
 expect_status 0
 expect_out ": $cases ok, 0 skipped, 0 error"
 expect_no_out 'noise from a backend'
-expect_equal "$(grep -c 'noise from a backend, -1 at the end of standard input' err)" $((2 * bad)) 'lines that a backend printed'
+expect_equal "$(grep -c 'noise from a backend, -1 at the end of standard input' err)" $((3 * bad)) 'lines that a backend printed'
 fp diff ref.json:ref x.json:faulty-noise
 expect_status 0
+
+# what is no input decides: bytes behind the input, padding, the call before
+fault behind "backend 'faulty-behind': '[a-z-]+' depends on bytes that lie behind the end of an input: it reads past the end"
+fault late "backend 'faulty-late': '[a-z-]+' is another one after a call with another amax: an amax of the call before is used, the right one comes too late"
+fault stride "backend 'faulty-stride': 'block-scale' is another one after a call with another shape: a stride or an extent of the call before is used"
+fp run --case 'dequantize/te/swizzled/f32/*/129x80/s0' --case 'dequantize/te/f32/allcodes/129x80/s0' --backend faulty-padding -o x.json
+expect_status 1
+expect_equal "$(grep -c "backend 'faulty-padding': 'dequantized' depends on bytes that are padding of an input: padding leaks in" x.json)" 2 'cases in error'
+expect_out ': 1 ok, 0 skipped, 2 error'
+
+# what ref would not have made is diagnosed at once
+run_faulty nibbles --backend ref
+expect_status 0
+expect_out "backend 'faulty-nibbles' differs from ref in $bad of $cases cases; diagnosis:" \
+    'B (faulty-nibbles): the two nibbles of every byte are exchanged [nibbles-exchanged, O2]' 'explains 100% of'
+run_faulty none --backend ref
+expect_no_out diagnosis
 
 # zeros do not come as far as the first case; the others go on, and the exit status tells
 run_faulty zero --backend ref

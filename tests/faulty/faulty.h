@@ -6,7 +6,8 @@
  *
  * Devices 0 to 7 exist for those without a GPU; 0 to 3 are of one kind, 4 to 7 of another.
  *
- *   FP4_FAULTY_LOG=FILE   every case that a faulty backend begins adds the line "PID DEVICE CASE"; each case begins twice
+ *   FP4_FAULTY_LOG=FILE   every case that a faulty backend begins adds the line "PID DEVICE CASE"; each case begins several times,
+ *                         with calls of others between (cli/backends/run_checks.h)
  *   FP4_FAULTY_GONE=FILE  faulty-gone makes FILE.DEVICE when it faults, and cannot be started on that device from then on
  *
  * To add one: a line in a list below, and the function fault_ID in faulty_cpu.c or faulty_gpu.c.
@@ -33,7 +34,12 @@
     X(mute, "faulty-mute", "closes its descriptors and stays")                      \
     X(babble, "faulty-babble", "writes to the descriptor of its answers")           \
     X(noise, "faulty-noise", "prints on standard output, and reads standard input") \
-    X(gone, "faulty-gone", "dies and cannot be started again")
+    X(gone, "faulty-gone", "dies and cannot be started again")                      \
+    X(nibbles, "faulty-nibbles", "exchanges the nibbles of every byte")             \
+    X(behind, "faulty-behind", "reads an element behind its input")                 \
+    X(padding, "faulty-padding", "dequantize: lets padding of the scales leak in")  \
+    X(late, "faulty-late", "uses the amax of the call before")                      \
+    X(stride, "faulty-stride", "uses the scale stride of the call before")
 
 #ifdef FP4_HAVE_CUDA
 #define FAULTY_GPU(X)                                                                           \

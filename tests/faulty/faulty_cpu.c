@@ -199,12 +199,83 @@ static int fault_gone(const struct fp4_case *c, struct case_tensors *t, struct f
     return fp4_fail(err, FP4_EIO, "the device has fallen off the bus");
 }
 
+/* ref with another amax: its input given-amax is added to the case. */
+static int run_with_amax(const struct fp4_case *c, struct case_tensors *t, float amax, struct fp4_error *err)
+{
+    struct tensor given = { .name = "given-amax", .role = TENSOR_INPUT, .dtype = FP4_F32, .ndim = 1, .dims = { 1 }, .bytes = 4 };
+    int status;
+
+    given.data = (uint8_t *)&amax;
+    t->t[t->count++] = given;
+    status = backend_ref.run(c, t, err);
+    t->count--;
+    return status;
+}
+
+static float amax_of(const struct fp4_case *c, struct case_tensors *t, size_t elements_behind)
+{
+    float amax;
+
+    fp4_amax(tensor_find(t, "x")->data, c->dtype, 1, c->rows * c->cols + elements_behind, false, &amax);
+    return amax;
+}
+
+static int fault_behind(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+{
+    return run_with_amax(c, t, amax_of(c, t, 1), err);
+}
+
+static int fault_late(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+{
+    static float before;
+    float amax = before;
+
+    before = amax_of(c, t, 0);
+    return run_with_amax(c, t, amax != 0.0f ? amax : before, err);
+}
+
+static int fault_stride(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+{
+    static size_t before;
+    struct tensor *scales = tensor_find(t, "block-scale");
+    size_t blocks = scales->dims[1], pitch = before ? before : blocks, at;
+    int status = backend_ref.run(c, t, err);
+    uint8_t *right = malloc(scales->bytes);
+
+    before = blocks;
+    memcpy(right, scales->data, scales->bytes);
+    for (at = 0; at < scales->bytes; at++)
+        scales->data[(at / blocks * pitch + at % blocks) % scales->bytes] = right[at];
+    free(right);
+    return status;
+}
+
+static int fault_nibbles(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+{
+    struct tensor *codes = tensor_find(t, "codes");
+    int status = backend_ref.run(c, t, err);
+    size_t i;
+
+    for (i = 0; i < codes->bytes; i++)
+        codes->data[i] = (uint8_t)(codes->data[i] << 4 | codes->data[i] >> 4);
+    return status;
+}
+
+static int fault_padding(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
+{
+    int status = backend_ref.run(c, t, err);
+
+    if (c->op == OP_DEQUANTIZE && c->knob[KNOB_LAYOUT] && c->rows % 128)
+        tensor_find(t, "dequantized")->data[0] ^= tensor_find(t, "scales")->data[fp4_swizzle_index(c->cols / 16, c->rows, 0)];
+    return status;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------------------------------------------------------ */
 
 static int run(fault *f, const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
 {
     faulty_log(c);
-    return (faulty_case(c) || f == fault_zero ? f : backend_ref.run)(c, t, err);
+    return (faulty_case(c) || f == fault_zero || f == fault_padding ? f : backend_ref.run)(c, t, err);
 }
 
 static int available(const char *name, struct fp4_error *err)
@@ -223,7 +294,9 @@ static int supports(const struct fp4_case *c, struct fp4_error *err)
 {
     if (case_check(c, err))
         return -1;
-    return c->op == OP_QUANTIZE ? 0 : fp4_fail(err, FP4_ESUPPORT, "faulty backends have no op but quantize");
+    return c->op == OP_QUANTIZE || c->op == OP_DEQUANTIZE
+               ? 0
+               : fp4_fail(err, FP4_ESUPPORT, "faulty backends have no op but quantize and dequantize");
 }
 
 static void describe(char *text, size_t size)

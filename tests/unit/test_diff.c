@@ -709,6 +709,7 @@ static struct seen series(const char *letters, const struct diff_policy *policy)
         pair_release(&p);
     }
     cr_assert(diff_run_end(&run, NULL) == 0);
+    diff_run_release(&run);
     return seen;
 }
 

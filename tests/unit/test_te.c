@@ -120,7 +120,7 @@ Test(te, asks_for_the_rs_model_of_the_device)
 static size_t own_bytes(uint8_t **bytes)
 {
     FILE *f = fopen("/proc/self/exe", "rb");
-    long size;
+    long size = 0;
 
     cr_assert(f && fseek(f, 0, SEEK_END) == 0 && (size = ftell(f)) > 0 && fseek(f, 0, SEEK_SET) == 0);
     *bytes = malloc((size_t)size);
