@@ -19,8 +19,9 @@
 
 #include "common.cuh"
 
-/* Products with a multiplier are for magnitudes below this: 7 * 2^-14. A NaN or Inf in either is none of them. */
-#define ISA_BF16_LIMIT 0x1.cp-12f
+/* Products with a multiplier are for magnitudes below this: (7 - 1/32) * 2^-14. From 7 on the index does not fit; a multiplier a little smaller
+ * than e brings a 7 below it, where the ties kind would lift it again. A NaN or Inf in either is none of them. */
+#define ISA_BF16_LIMIT 0x1.bep-12f
 
 /* The bf16 significand that can bring a product with significand e, in [1, 2), to a midpoint's, s; |x * e / s - 1| < 2^-20 for no other. */
 __device__ __forceinline__ float isa_bf16_meeting(float s, float reciprocal)

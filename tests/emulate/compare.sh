@@ -15,6 +15,7 @@ for data in normal ties nan inf zeroblocks negzero tiny amaxstale spread saturat
         echo "quantize/te/$knobs/bf16/$data/256x128/s0"
     done
 done >>"$out/names"
+echo quantize/te/rn/1x16/bf16/amaxstale/256x512/s0 >>"$out/names" # scaled values of exactly 7 under a multiplier of the ties kind
 for data in normal nan inf zeroblocks tiny amaxstale spread cancel huge amaxnan amaxinf rht-ties; do
     for knobs in rn sr rn/kernel-rowcol sr/kernel-rowcol rn/kernel-unfused rn/nosigns; do
         echo "rht-quantize/te/$knobs/bf16/$data/256x128/s0"
