@@ -34,15 +34,7 @@ __device__ __forceinline__ float isa_rcp_approx_ftz(float x)
     return r;
 }
 
-/* max.bf16x2 and max.NaN.bf16x2 (PTX 7.0, sm_80): a NaN operand is dropped, or gives 7FFF. */
-__device__ __forceinline__ uint32_t isa_max_bf16x2(uint32_t a, uint32_t b)
-{
-    uint32_t r;
-
-    asm("max.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
-    return r;
-}
-
+/* max.NaN.bf16x2 (PTX 7.0, sm_80): a NaN operand gives 7FFF. */
 __device__ __forceinline__ uint32_t isa_max_nan_bf16x2(uint32_t a, uint32_t b)
 {
     uint32_t r;

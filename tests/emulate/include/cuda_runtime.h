@@ -41,9 +41,6 @@ struct uint2 {
 struct __attribute__((aligned(16))) uint4 {
     unsigned x, y, z, w;
 };
-struct float4 {
-    float x, y, z, w;
-};
 struct __attribute__((aligned(16))) int4 {
     int x, y, z, w;
 };
@@ -192,10 +189,6 @@ static inline unsigned __vminu2(unsigned a, unsigned b)
 static inline unsigned __viaddmin_u16x2(unsigned a, unsigned b, unsigned c)
 {
     return __vminu2(((a + b) & 0xFFFFu) | ((a >> 16) + (b >> 16)) << 16, c);
-}
-static inline int __viaddmin_s32(int a, int b, int c)
-{
-    return std::min(a + b, c);
 }
 static inline int __viaddmax_s32(int a, int b, int c)
 {

@@ -31,15 +31,6 @@ static inline float emulate_bf16(uint32_t h)
     return __uint_as_float(h << 16);
 }
 
-static inline uint32_t isa_max_bf16x2(uint32_t a, uint32_t b)
-{
-    return emulate_halves(a, b, [](uint32_t x, uint32_t y) -> uint32_t {
-        if (emulate_bf16_nan(x))
-            return emulate_bf16_nan(y) ? 0x7FFFu : y;
-        return emulate_bf16_nan(y) || emulate_bf16(x) >= emulate_bf16(y) ? x : y;
-    });
-}
-
 static inline uint32_t isa_max_nan_bf16x2(uint32_t a, uint32_t b)
 {
     return emulate_halves(a, b, [](uint32_t x, uint32_t y) -> uint32_t {
