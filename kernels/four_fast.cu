@@ -123,22 +123,24 @@ __device__ __forceinline__ float line_max(uint32_t pair, const float x[16])
 template <typename ISA>
 __device__ __forceinline__ uint2 line_codes(const float x[16], float amax, const struct four_entry &t, bool ties)
 {
-    uint32_t c[4];
-
     if constexpr (ISA::native_rn) {
         return make_uint2(ISA::mul_cvt_rn_e2m1x8(x, t.e), ISA::mul_cvt_rn_e2m1x8(x + 8, t.e));
-    } else if (fp4a_mul(amax, fabsf(t.m)) < ISA_BF16_LIMIT) { /* not so where m is Inf */
-        uint32_t odd = isa_bf16_odd(t.m);
+    } else {
+        uint32_t c[4];
 
-        if (ties)
-            return make_uint2(isa_mul_rn_bf16x8<true>(x, t.m, odd), isa_mul_rn_bf16x8<true>(x + 8, t.m, odd));
-        return make_uint2(isa_mul_rn_bf16x8<false>(x, t.m, 0), isa_mul_rn_bf16x8<false>(x + 8, t.m, 0));
-    }
+        if (fp4a_mul(amax, fabsf(t.m)) < ISA_BF16_LIMIT) { /* not so where m is Inf */
+            uint32_t odd = isa_bf16_odd(t.m);
+
+            if (ties)
+                return make_uint2(isa_mul_rn_bf16x8<true>(x, t.m, odd), isa_mul_rn_bf16x8<true>(x + 8, t.m, odd));
+            return make_uint2(isa_mul_rn_bf16x8<false>(x, t.m, 0), isa_mul_rn_bf16x8<false>(x + 8, t.m, 0));
+        }
 #pragma unroll
-    for (int w = 0; w < 4; w++)
-        c[w] = ISA::cvt_rn_e2m1x4(fp4a_mul(x[4 * w], t.e), fp4a_mul(x[4 * w + 1], t.e), fp4a_mul(x[4 * w + 2], t.e),
-                                  fp4a_mul(x[4 * w + 3], t.e));
-    return make_uint2(__byte_perm(c[0], c[1], 0x5410), __byte_perm(c[2], c[3], 0x5410));
+        for (int w = 0; w < 4; w++)
+            c[w] = ISA::cvt_rn_e2m1x4(fp4a_mul(x[4 * w], t.e), fp4a_mul(x[4 * w + 1], t.e), fp4a_mul(x[4 * w + 2], t.e),
+                                      fp4a_mul(x[4 * w + 3], t.e));
+        return make_uint2(__byte_perm(c[0], c[1], 0x5410), __byte_perm(c[2], c[3], 0x5410));
+    }
 }
 
 /* A line of a block: codes and scale byte of the candidate that is taken. x: where the line is; w: what is there. */
