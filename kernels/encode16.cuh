@@ -66,17 +66,19 @@ __device__ __forceinline__ bool element_scales_fill(struct element_scales *t, co
 template <typename ISA, bool SR>
 __device__ __forceinline__ uint32_t codes8(const float x[8], float e, int rule, int map, uint32_t word0, uint32_t word1)
 {
-    float y[8];
-    uint32_t low, high;
-
-    if constexpr (!SR && ISA::native_rn)
+    if constexpr (!SR && ISA::native_rn) {
         return ISA::mul_cvt_rn_e2m1x8(x, e);
+    } else {
+        float y[8];
+        uint32_t low, high;
+
 #pragma unroll
-    for (int i = 0; i < 8; i++)
-        y[i] = fp4a_mul(x[i], e);
-    low = SR ? ISA::cvt_rs_e2m1x4(rule, map, y[0], y[1], y[2], y[3], word0) : ISA::cvt_rn_e2m1x4(y[0], y[1], y[2], y[3]);
-    high = SR ? ISA::cvt_rs_e2m1x4(rule, map, y[4], y[5], y[6], y[7], word1) : ISA::cvt_rn_e2m1x4(y[4], y[5], y[6], y[7]);
-    return __byte_perm(low, high, 0x5410);
+        for (int i = 0; i < 8; i++)
+            y[i] = fp4a_mul(x[i], e);
+        low = SR ? ISA::cvt_rs_e2m1x4(rule, map, y[0], y[1], y[2], y[3], word0) : ISA::cvt_rn_e2m1x4(y[0], y[1], y[2], y[3]);
+        high = SR ? ISA::cvt_rs_e2m1x4(rule, map, y[4], y[5], y[6], y[7], word1) : ISA::cvt_rn_e2m1x4(y[4], y[5], y[6], y[7]);
+        return __byte_perm(low, high, 0x5410);
+    }
 }
 
 /* All of it, for any block. max: the maximum of the block's magnitudes that keeps a NaN, in the low half; words: the four random words in
