@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define WORDS_MAX 64
-#define POOLS_MAX 32
+#define POOLS_MAX 64
 #define START_SECONDS 60u /* at least: a driver may take long to wake a machine full of devices */
 #define START_ATTEMPTS 2  /* in a row, before a device is given up */
 #define PART_SECONDS 3    /* for a worker to end when it is told to */

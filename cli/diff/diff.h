@@ -159,7 +159,7 @@ struct case_diff {
     char backend_a[32], backend_b[32];
     enum verdict verdict;
     char only[2];     /* "a" or "b": the case is on that side alone (verdict differs) */
-    char reason[320]; /* for everything but equal */
+    char reason[640]; /* for everything but equal */
     struct tensor_diff
         *tensors; /* only those that are not byte-equal, in stage order; the first is "the first stage that differs" */
     size_t tensor_count;

@@ -392,7 +392,7 @@ static void say_distance(const struct pick_diff *p, char *text, size_t size)
 bool picks_settle(struct case_diff *d)
 {
     const struct pick_diff *p = &d->picks;
-    char apart[64], flips[96] = "", nan[112] = "", payloads[160] = "";
+    char apart[64], flips[160] = "", nan[192] = "", payloads[224] = "";
 
     if (!p->flips && !p->nan_blocks && !p->nan_payloads)
         return false;
