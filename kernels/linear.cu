@@ -5,23 +5,6 @@
 #include <cstring>
 #include <cuda_runtime.h>
 
-static struct fp4_four_params quantizer(const struct fp4_linear_params *p, size_t rows, bool block_16x16, bool row_scaled)
-{
-    struct fp4_four_params q;
-
-    memset(&q, 0, sizeof q);
-    q.recipe = FP4_RECIPE_TORCHAO;
-    q.input = FP4_BF16;
-    q.rows = rows;
-    q.cols = p->k;
-    q.block_16x16 = block_16x16;
-    q.row_scaled = row_scaled;
-    q.bound = p->bound;
-    q.error = p->error;
-    q.nan = p->nan;
-    return q;
-}
-
 /* *with: q with an amax that keeps NaN, computed where none was given. */
 static int layer_amax(const struct fp4_quantized *q, const uint16_t *d_x, size_t rows, size_t cols, bool row_scaled,
                       struct fp4_quantized *with, void *stream)
@@ -46,7 +29,7 @@ static int product(const struct fp4_linear_params *p, size_t m, size_t n, size_t
 extern "C" int fp4k_linear_forward(enum fp4k_isa isa, const struct fp4_linear_params *p, const uint16_t *d_x, const uint16_t *d_w,
                                    const uint16_t *d_bias, const struct fp4_linear_tensors *t, uint16_t *d_y, void *stream)
 {
-    struct fp4_four_params xq = quantizer(p, p->m, false, p->row_scaled), wq = quantizer(p, p->n, p->weight_16x16, false);
+    struct fp4_four_params xq = fp4_linear_x_quantizer(p), wq = fp4_linear_w_quantizer(p);
     bool transposes = fp4_backward_mode(p) == FP4_BACKWARD_QUANTIZED;
     struct fp4_quantized x, w, xt = t->xt, wt = t->wt;
     int error = layer_amax(&t->x, d_x, p->m, p->k, p->row_scaled, &x, stream);

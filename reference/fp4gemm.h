@@ -105,6 +105,9 @@ struct fp4_linear_tensors {
 
 /* The mode with FP4_BACKWARD_DEFAULT resolved. */
 enum fp4_backward fp4_backward_mode(const struct fp4_linear_params *p);
+/* How the layer quantizes x and w. */
+struct fp4_four_params fp4_linear_x_quantizer(const struct fp4_linear_params *p);
+struct fp4_four_params fp4_linear_w_quantizer(const struct fp4_linear_params *p);
 /* "default", "quantized", "high-precision", "dequantized". NULL and -1 for what is not known. */
 const char *fp4_backward_name(enum fp4_backward backward);
 int fp4_backward_from_name(const char *name);

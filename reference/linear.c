@@ -46,12 +46,12 @@ static struct fp4_four_params quantizer(const struct fp4_linear_params *p, size_
     return q;
 }
 
-static struct fp4_four_params x_quantizer(const struct fp4_linear_params *p)
+struct fp4_four_params fp4_linear_x_quantizer(const struct fp4_linear_params *p)
 {
     return quantizer(p, p->m, false, p->row_scaled);
 }
 
-static struct fp4_four_params w_quantizer(const struct fp4_linear_params *p)
+struct fp4_four_params fp4_linear_w_quantizer(const struct fp4_linear_params *p)
 {
     return quantizer(p, p->n, p->weight_16x16, false);
 }
@@ -65,7 +65,7 @@ static int check_size(const char *name, size_t size, struct fp4_error *err)
 
 int fp4_linear_check(const struct fp4_linear_params *p, struct fp4_error *err)
 {
-    struct fp4_four_params x = x_quantizer(p), w = w_quantizer(p);
+    struct fp4_four_params x = fp4_linear_x_quantizer(p), w = fp4_linear_w_quantizer(p);
 
     if (check_size("m", p->m, err) || check_size("k", p->k, err) || check_size("n", p->n, err))
         return -1;
@@ -120,7 +120,7 @@ static void layer_amax(const struct fp4_quantized *q, const void *x, size_t rows
 int fp4_linear_forward(const struct fp4_linear_params *p, const uint16_t *x, const uint16_t *w, const uint16_t *bias,
                        const struct fp4_linear_tensors *t, uint16_t *y, struct fp4_error *err)
 {
-    struct fp4_four_params xq = x_quantizer(p), wq = w_quantizer(p);
+    struct fp4_four_params xq = fp4_linear_x_quantizer(p), wq = fp4_linear_w_quantizer(p);
     bool transposes = fp4_backward_mode(p) == FP4_BACKWARD_QUANTIZED;
     struct fp4_quantized qx, qw, qxt = t->xt, qwt = t->wt;
 

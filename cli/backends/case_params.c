@@ -65,7 +65,7 @@ void rng_state_of(struct case_tensors *t, uint64_t *seed, uint64_t *offset)
     *offset = v[1];
 }
 
-struct fp4_quantized quantized_of(void *(*buffer)(void *from, const char *name, const char *suffix), void *from, const char *suffix)
+struct fp4_quantized quantized_of(tensor_place *buffer, void *from, const char *suffix)
 {
     struct fp4_quantized q;
 
@@ -80,4 +80,49 @@ struct fp4_quantized quantized_of(void *(*buffer)(void *from, const char *name, 
     q.given_amax = buffer(from, "given-amax", suffix);
     q.given_rbits = buffer(from, "rbits", suffix);
     return q;
+}
+
+struct fp4_four_stages four_stages_of(tensor_place *buffer, void *from, const char *suffix)
+{
+    struct fp4_four_stages s = {
+        { buffer(from, "scale-6", suffix), buffer(from, "scale-4", suffix) },
+        { buffer(from, "codes-6", suffix), buffer(from, "codes-4", suffix) },
+        { buffer(from, "error-6", suffix), buffer(from, "error-4", suffix) },
+        buffer(from, "pick", suffix),
+    };
+
+    return s;
+}
+
+void operand_of(tensor_place *buffer, void *from, const char *name, struct fp4_operand *o)
+{
+    o->codes = buffer(from, name, "-codes");
+    o->scales = buffer(from, name, "-scale");
+    o->amax = buffer(from, name, "-amax");
+}
+
+static struct fp4_quantized matrix_of(tensor_place *buffer, void *from, const char *name)
+{
+    struct fp4_quantized q;
+
+    memset(&q, 0, sizeof q);
+    q.codes = buffer(from, name, "-codes");
+    q.scales = buffer(from, name, "-scale");
+    q.amax = buffer(from, name, "-amax");
+    return q;
+}
+
+struct fp4_linear_tensors linear_tensors_of(tensor_place *buffer, void *from)
+{
+    struct fp4_linear_tensors l;
+
+    l.x = matrix_of(buffer, from, "x");
+    l.w = matrix_of(buffer, from, "w");
+    l.xt = matrix_of(buffer, from, "xt");
+    l.wt = matrix_of(buffer, from, "wt");
+    l.dy = matrix_of(buffer, from, "dy");
+    l.dyt = matrix_of(buffer, from, "dyt");
+    l.x_values = buffer(from, "x-values", "");
+    l.w_values = buffer(from, "w-values", "");
+    return l;
 }

@@ -28,7 +28,7 @@ void *cuda_buffer(const struct cuda_case *b, const char *name, const char *suffi
 
 /* ---- ops ----------------------------------------------------------------------------------------------------------------------------------- */
 
-static void *device_buffer(void *from, const char *name, const char *suffix)
+void *cuda_place(void *from, const char *name, const char *suffix)
 {
     const struct cuda_case *const *b = from;
 
@@ -37,7 +37,7 @@ static void *device_buffer(void *from, const char *name, const char *suffix)
 
 static struct fp4_quantized direction_of(const struct cuda_case *b, const char *suffix)
 {
-    return quantized_of(device_buffer, &b, suffix);
+    return quantized_of(cuda_place, &b, suffix);
 }
 
 static int launch_quantize(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
@@ -50,22 +50,10 @@ static int launch_quantize(enum fp4k_isa isa, const struct fp4_case *c, const st
     return fp4k_quantize(isa, &p, cuda_buffer(b, "x", ""), row.codes ? &row : NULL, col.codes ? &col : NULL, NULL);
 }
 
-static struct fp4_four_stages candidates_of(const struct cuda_case *b, const char *suffix)
-{
-    struct fp4_four_stages s = {
-        { cuda_buffer(b, "scale-6", suffix), cuda_buffer(b, "scale-4", suffix) },
-        { cuda_buffer(b, "codes-6", suffix), cuda_buffer(b, "codes-4", suffix) },
-        { cuda_buffer(b, "error-6", suffix), cuda_buffer(b, "error-4", suffix) },
-        cuda_buffer(b, "pick", suffix),
-    };
-
-    return s;
-}
-
 static int launch_four(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
 {
     struct fp4_quantized row = direction_of(b, ""), col = direction_of(b, ".t");
-    struct fp4_four_stages row_stages = candidates_of(b, ""), col_stages = candidates_of(b, ".t");
+    struct fp4_four_stages row_stages = four_stages_of(cuda_place, &b, ""), col_stages = four_stages_of(cuda_place, &b, ".t");
     struct fp4_four_params p;
 
     case_four_params(c, &p);

@@ -4,32 +4,15 @@
 #include "cuda_ops.h"
 
 #ifdef FP4_HAVE_CUDA
-#include <string.h>
-
 static int launch_product(const struct fp4_case *c, const struct cuda_case *b)
 {
     struct fp4_gemm_params p;
     struct fp4_operand a, o;
 
     case_gemm_params(c, &p, &a, &o);
-    a.codes = cuda_buffer(b, "a", "-codes");
-    a.scales = cuda_buffer(b, "a", "-scale");
-    a.amax = cuda_buffer(b, "a", "-amax");
-    o.codes = cuda_buffer(b, "b", "-codes");
-    o.scales = cuda_buffer(b, "b", "-scale");
-    o.amax = cuda_buffer(b, "b", "-amax");
+    operand_of(cuda_place, &b, "a", &a);
+    operand_of(cuda_place, &b, "b", &o);
     return fp4k_gemm(&p, &a, &o, cuda_buffer(b, "bias", ""), cuda_buffer(b, "y", ""), cuda_buffer(b, "acc", ""), NULL);
-}
-
-static struct fp4_quantized matrix_of(const struct cuda_case *b, const char *name)
-{
-    struct fp4_quantized q;
-
-    memset(&q, 0, sizeof q);
-    q.codes = cuda_buffer(b, name, "-codes");
-    q.scales = cuda_buffer(b, name, "-scale");
-    q.amax = cuda_buffer(b, name, "-amax");
-    return q;
 }
 
 static int run_layer(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b)
@@ -40,14 +23,7 @@ static int run_layer(enum fp4k_isa isa, const struct fp4_case *c, const struct c
     int error;
 
     case_linear_params(c, &p);
-    l.x = matrix_of(b, "x");
-    l.w = matrix_of(b, "w");
-    l.xt = matrix_of(b, "xt");
-    l.wt = matrix_of(b, "wt");
-    l.dy = matrix_of(b, "dy");
-    l.dyt = matrix_of(b, "dyt");
-    l.x_values = cuda_buffer(b, "x-values", "");
-    l.w_values = cuda_buffer(b, "w-values", "");
+    l = linear_tensors_of(cuda_place, &b);
     error = fp4k_linear_forward(isa, &p, x, w, cuda_buffer(b, "bias", ""), &l, cuda_buffer(b, "y", ""), NULL);
     if (error == 0)
         error = fp4k_linear_backward(isa, &p, x, w, dy, &l, cuda_buffer(b, "grad-input", ""), cuda_buffer(b, "grad-weight", ""),

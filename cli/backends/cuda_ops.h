@@ -6,6 +6,8 @@
 #include "cuda_backend.h"
 
 #ifdef FP4_HAVE_CUDA
+/* cuda_buffer as a tensor_place; from: the address of a pointer to the struct cuda_case. */
+void *cuda_place(void *from, const char *name, const char *suffix);
 int cuda_launch_gemm(enum fp4k_isa isa, const struct fp4_case *c, const struct cuda_case *b); /* cuda_gemm.c */
 #endif
 

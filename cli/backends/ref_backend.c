@@ -173,14 +173,14 @@ void *ref_named(struct case_tensors *t, const char *name, const char *suffix)
     return data_of(t, full);
 }
 
-static void *host_buffer(void *t, const char *name, const char *suffix)
+void *ref_place(void *t, const char *name, const char *suffix)
 {
     return ref_named(t, name, suffix);
 }
 
 struct fp4_quantized ref_direction_of(struct case_tensors *t, const char *suffix)
 {
-    return quantized_of(host_buffer, t, suffix);
+    return quantized_of(ref_place, t, suffix);
 }
 
 static int run_quantize(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)

@@ -3,15 +3,6 @@
 #include "ref_ops.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-static struct fp4_operand operand_of(struct case_tensors *t, const char *suffix_less, struct fp4_operand o)
-{
-    o.codes = ref_named(t, suffix_less, "-codes");
-    o.scales = ref_named(t, suffix_less, "-scale");
-    o.amax = ref_named(t, suffix_less, "-amax");
-    return o;
-}
 
 static int run_product(const struct fp4_case *c, struct case_tensors *t, struct fp4_error *err)
 {
@@ -19,8 +10,8 @@ static int run_product(const struct fp4_case *c, struct case_tensors *t, struct 
     struct fp4_operand a, b;
 
     case_gemm_params(c, &p, &a, &b);
-    a = operand_of(t, "a", a);
-    b = operand_of(t, "b", b);
+    operand_of(ref_place, t, "a", &a);
+    operand_of(ref_place, t, "b", &b);
     return fp4_gemm(&p, &a, &b, ref_named(t, "bias", ""), ref_named(t, "y", ""), ref_named(t, "acc", ""), err);
 }
 
@@ -45,17 +36,6 @@ static void release_added(const struct case_tensors *t, struct case_tensors *all
             free(all->t[i].data);
 }
 
-static struct fp4_quantized matrix_of(struct case_tensors *t, const char *name)
-{
-    struct fp4_quantized q;
-
-    memset(&q, 0, sizeof q);
-    q.codes = ref_named(t, name, "-codes");
-    q.scales = ref_named(t, name, "-scale");
-    q.amax = ref_named(t, name, "-amax");
-    return q;
-}
-
 static int run_layer(const struct fp4_case *c, struct case_tensors *given, struct fp4_error *err)
 {
     struct fp4_linear_tensors l;
@@ -70,14 +50,7 @@ static int run_layer(const struct fp4_case *c, struct case_tensors *given, struc
     x = ref_named(t, "x", "");
     w = ref_named(t, "w", "");
     dy = ref_named(t, "dy", "");
-    l.x = matrix_of(t, "x");
-    l.w = matrix_of(t, "w");
-    l.xt = matrix_of(t, "xt");
-    l.wt = matrix_of(t, "wt");
-    l.dy = matrix_of(t, "dy");
-    l.dyt = matrix_of(t, "dyt");
-    l.x_values = ref_named(t, "x-values", "");
-    l.w_values = ref_named(t, "w-values", "");
+    l = linear_tensors_of(ref_place, t);
     status = fp4_linear_forward(&p, x, w, ref_named(t, "bias", ""), &l, ref_named(t, "y", ""), err);
     if (status == 0)
         status = fp4_linear_backward(&p, x, w, dy, &l, ref_named(t, "grad-input", ""), ref_named(t, "grad-weight", ""),

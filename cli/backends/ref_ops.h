@@ -8,6 +8,8 @@
 /* The data of tensor name + suffix; NULL when the case has none, or none was allocated. Tensors come from malloc, so casting them back to
  * what they hold is sound. */
 void *ref_named(struct case_tensors *t, const char *name, const char *suffix);
+/* The same as a tensor_place; t: a struct case_tensors. */
+void *ref_place(void *t, const char *name, const char *suffix);
 /* The tensors of one direction ("" rowwise, ".t" transposed) of a quantizer. */
 struct fp4_quantized ref_direction_of(struct case_tensors *t, const char *suffix);
 
